@@ -138,6 +138,10 @@ public:
   /// so many bytes, which count as their own.
   virtual int64_t getWeightAlignment() const { return 1; }
 
+  /// Whether kernels can read and write states in the memory of a host that is
+  /// not the device's own.
+  virtual bool reachesHost() const { return false; }
+
   /// An upper bound on the bytes of scratch per core that the call needs beyond
   /// what every call may use. `packed`: operands that may be packed are known
   /// at load.

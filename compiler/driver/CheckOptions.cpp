@@ -89,14 +89,14 @@ LogicalResult checkTraining(Location loc, const CompileOptions &options,
               "micro-batch: leave out --micro-batches";
   if (options.train.optimizerOnHost &&
       options.autodiff.results == autodiff::LossResults::parts) {
+    bool any = false;
     for (const std::string &target : getTargets(options, targets))
-      if (codegen::splitTarget(target).first != "cpu")
-        return emitError(loc) << "--optimizer-state host: what the optimizer "
-                                 "keeps cannot lie elsewhere than on a device "
-                                 "of '"
-                              << target << "' yet; leave it out";
-    emitRemark(loc) << "--optimizer-state host changes nothing: the memory of "
-                       "CPU devices is that of the host";
+      if (const codegen::Backend *backend =
+              codegen::findBackend(codegen::splitTarget(target).first))
+        any |= backend->reachesHost();
+    if (!any)
+      emitRemark(loc) << "--optimizer-state host changes nothing: the memory "
+                         "of CPU devices is that of the host";
   }
   // An update would be that of one replica's samples.
   if (replicas > 1 && trains)

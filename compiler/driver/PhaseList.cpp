@@ -56,6 +56,7 @@ PhaseRun makeTrain(const CompileOptions &options) {
     to.clipNorm = options.train.clipNorm;
     to.microBatches = options.train.microBatches;
     to.guardStates = !options.train.onNonfinite.empty();
+    to.onHost = options.train.optimizerOnHost;
     to.init = ArrayRef(options.train.init);
     to.evaluate = options.autodiff.results == autodiff::LossResults::beside;
   });

@@ -243,12 +243,18 @@ private:
         steps.push_back(writeStep(cast<plan::ScheduleStepOpInterface>(part)));
       }
     }
+    flatbuffers::Offset<abi::MemoryParts> memory = 0;
+    if (auto parts =
+            op->getAttrOfType<DenseI64ArrayAttr>(plan::kMemoryPartsAttr))
+      memory = abi::CreateMemoryParts(b, parts[0], parts[1], parts[2], parts[3],
+                                      parts[4]);
     return abi::CreateProgram(
         b, *op.getArenaBytes(), *op.getConstantBytes(),
         b.CreateVector(frameTables), b.CreateVector(slotTables),
         b.CreateVector(unitTables), b.CreateVector(load),
         b.CreateVectorOfStructs(steps), op.getParameterBytes().value_or(0),
-        op.getPackedBytes().value_or(0), op.getWorkspaceBytes().value_or(0));
+        op.getPackedBytes().value_or(0), op.getWorkspaceBytes().value_or(0),
+        memory);
   }
 
   flatbuffers::Offset<abi::Slot> writeSlot(plan::SlotOp slot) {
@@ -597,7 +603,7 @@ private:
           initial == weightIndex.end() ? -1 : initial->second,
           string(getModelFile(state)),
           state.getFile() ? static_cast<int64_t>(*state.getOffset()) : -1,
-          b.CreateVector(writeCuts(slot))));
+          b.CreateVector(writeCuts(slot)), state->hasAttr(nn::kOnHostAttr)));
     }
     return b.CreateVector(tables);
   }

@@ -70,6 +70,7 @@ void addTrain(OpPassManager &pm, const TrainOptions &options) {
   optimizer.clipNorm = options.clipNorm;
   optimizer.microBatches = options.microBatches;
   optimizer.guardStates = options.guardStates;
+  optimizer.onHost = options.onHost;
   pm.addPass(train::createAddOptimizerPass(optimizer));
   train::ChooseInitialValuesPassOptions initial;
   llvm::append_range(initial.init, options.init.get());

@@ -99,6 +99,8 @@ struct TrainOptions : mlir::PassPipelineOptions<TrainOptions>, PhaseOptions {
   Value<int64_t> microBatches{*this, "micro-batches", "of a step", 1};
   Value<bool> guardStates{*this, "guard-states",
                           "a step that is not finite changes no state"};
+  Value<bool> onHost{*this, "on-host",
+                     "what the optimizer keeps lies in the host's memory"};
   Texts init{*this, "init", "GLOB=KIND[;KEY=VALUE...]", ';'};
   Value<bool> evaluate{*this, "evaluate",
                        "the plan only reads the states of another"};

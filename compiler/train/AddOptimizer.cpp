@@ -34,12 +34,12 @@ class OptimizerBuilder {
 public:
   OptimizerBuilder(ModuleOp module, func::FuncOp function,
                    std::vector<Group> groups, double clipNorm,
-                   int64_t microBatches, bool guards)
+                   int64_t microBatches, bool guards, bool onHost)
       : module(module), function(function),
         end(function.getBody().front().getTerminator()),
         b(NameLoc::get(StringAttr::get(function.getContext(), "loss")), end),
         groups(std::move(groups)), clipNorm(clipNorm), guards(guards),
-        sums(function, b, microBatches) {}
+        onHost(onHost), sums(function, b, microBatches) {}
 
   LogicalResult run() {
     if (failed(collect()))
@@ -253,6 +253,8 @@ private:
             b.getFloatAttr(type.getElementType(), moment.initial).getValue()),
         /*state=*/true, /*part=*/TypeAttr());
     made->setAttr(nn::kRoleAttr, b.getStringAttr("optimizer"));
+    if (onHost)
+      made->setAttr(nn::kOnHostAttr, b.getUnitAttr());
     made->remove();
     SymbolTable(module).insert(made, std::next(Block::iterator(last)));
     return made;
@@ -282,6 +284,7 @@ private:
   std::vector<Group> groups; ///< the first has all other parameters
   const double clipNorm;
   const bool guards; ///< a step that is not finite changes no state
+  const bool onHost; ///< where moments lie
   StepSums sums;
   Term mayChange; ///< states, in this step
   std::vector<Parameter> parameters;
@@ -315,7 +318,7 @@ struct AddOptimizerPass : impl::AddOptimizerPassBase<AddOptimizerPass> {
     func::FuncOp function = autodiff::getModelFunction(getOperation());
     if (!function ||
         failed(OptimizerBuilder(getOperation(), function, std::move(all),
-                                clipNorm, microBatches, guardStates)
+                                clipNorm, microBatches, guardStates, onHost)
                    .run()))
       signalPassFailure();
   }

@@ -60,7 +60,8 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
     ListOption<"groups", "groups", "std::string", "GLOB[|GLOB...][;KEY=VALUE...]: the first that matches holds">,
     Option<"clipNorm", "clip-norm", "double", "0", "the largest norm of all gradients together; 0: none">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">,
-    Option<"guardStates", "guard-states", "bool", "false", "a step that is not finite changes no state">
+    Option<"guardStates", "guard-states", "bool", "false", "a step that is not finite changes no state">,
+    Option<"onHost", "on-host", "bool", "false", "what the optimizer keeps lies in the host's memory, where devices can reach that">
   ];
 }
 

@@ -47,6 +47,7 @@ def NN_Dialect : Dialect {
     | `nn.mixes` | the module | a clause that says why samples are not independent: a run takes the shapes as they are |
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
     | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
+    | `nn.on_host` | `nn.weight state` | it lies in the host's memory, where devices can reach that |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
     | `nn.default_initial`, `nn.fans` | `nn.weight` | how PyTorch's layer draws it at random; its fan-in and fan-out |
     | `nn.initial` | `nn.weight state` | what it is drawn from when training begins |

@@ -27,6 +27,11 @@ inline constexpr llvm::StringLiteral kEntryAttr = "plan.entry";
 /// On a module: how it is trained, as JSON, see Plan.training.
 inline constexpr llvm::StringLiteral kTrainingAttr = "plan.training";
 
+/// On a program that learns: bytes of its states, of those of them on the host,
+/// and of what is in the arena when most is needed: sums of gradients, what
+/// outlives its unit, and the rest.
+inline constexpr llvm::StringLiteral kMemoryPartsAttr = "plan.memory_parts";
+
 /// Bytes of a dense tensor. An element narrower than a byte takes one byte.
 int64_t getByteSize(mlir::RankedTensorType type);
 

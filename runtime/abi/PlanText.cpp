@@ -51,6 +51,39 @@ std::string stagesText(const std::vector<StageRow> &stages) {
   return table.text();
 }
 
+std::vector<std::pair<const char *, int64_t>>
+memoryFields(const MemoryRow &row) {
+  return {{"state_bytes", row.states},       {"weight_bytes", row.weights},
+          {"gradient_bytes", row.gradients}, {"kept_bytes", row.kept},
+          {"work_bytes", row.work},          {"gap_bytes", row.gaps},
+          {"packed_bytes", row.packed},      {"workspace_bytes", row.workspace},
+          {"peak_bytes", row.peak},          {"host_bytes", row.host}};
+}
+
+std::string memoryText(const std::vector<MemoryRow> &rows) {
+  if (rows.empty())
+    return "";
+  std::vector<std::string> header = {
+      "memory", "states", "weights", "gradients", "kept",
+      "work",   "gaps",   "packed",  "library",   "peak"};
+  const bool has_host =
+      std::any_of(rows.begin(), rows.end(),
+                  [](const MemoryRow &row) { return row.host > 0; });
+  if (has_host)
+    header.push_back("on the host");
+  std::vector<bool> right(header.size(), true);
+  right[0] = false;
+  Table table(header, right);
+  for (const MemoryRow &each : rows) {
+    std::vector<std::string> row = {each.device};
+    for (const auto &[key, bytes] : memoryFields(each))
+      row.push_back(bytesText(bytes));
+    row.resize(header.size());
+    table.add(row);
+  }
+  return table.text();
+}
+
 std::string machineText(const std::string &machine, int64_t threads) {
   if (machine.empty())
     return "";

@@ -10,6 +10,8 @@
 
 #include "runtime/abi/Text.h"
 
+#include <utility>
+
 namespace partita::abi {
 
 /// A stage, as both programs print it.
@@ -27,6 +29,27 @@ struct StageRow {
   int64_t duration_ns = 0;
 };
 std::string stagesText(const std::vector<StageRow> &stages);
+
+/// What lies in a device's memory while a model is trained, in bytes. All but
+/// `host` add up to `peak`.
+struct MemoryRow {
+  std::string device;
+  int64_t states = 0;    ///< parameters, what the optimizer keeps of them, ...
+  int64_t weights = 0;   ///< other weights and constants
+  int64_t gradients = 0; ///< their sums over micro-batches
+  int64_t kept = 0;      ///< what outlives the unit that makes it
+  int64_t work = 0;      ///< of the unit that needs most
+  int64_t gaps = 0;      ///< of the arena, between what lies there
+  int64_t packed = 0;    ///< weights as a library wants them
+  int64_t workspace = 0; ///< of a library
+  int64_t peak = 0;
+  int64_t host = 0; ///< states in the host's memory
+};
+/// The bytes of a row with the keys that they have in JSON.
+std::vector<std::pair<const char *, int64_t>>
+memoryFields(const MemoryRow &row);
+/// Empty if there are no rows.
+std::string memoryText(const std::vector<MemoryRow> &rows);
 
 /// A step, as both programs print it.
 struct StepLine {

@@ -28,6 +28,11 @@ public:
         !inRange(program.packed_bytes(), kLargestRegion) ||
         !inRange(program.workspace_bytes(), kLargestRegion))
       return "has impossible sizes of its memory";
+    if (const abi::MemoryParts *parts = program.memory())
+      for (int64_t bytes : {parts->states(), parts->host(), parts->gradients(),
+                            parts->kept(), parts->work()})
+        if (!inRange(bytes, kLargestRegion))
+          return "has impossible parts of its memory";
     for (int64_t i = 0; i < length(program.frames()); ++i)
       if (std::string e = frameError(*program.frames()->Get(i)); !e.empty())
         return "frame " + number(i) + " " + e;

@@ -7,6 +7,7 @@
 curves     20 steps of the networks of examples/mnist and examples/shakespeare (smaller), of one with batch normalizations and of an LSTM: each parameter is that of
            the CPU within TOLERANCE, and so is each loss
 pipelines  two devices, with streams in several orders, with graphs of units and without: the bits of one device; and the same after a break
+on_host    what an optimizer keeps in the memory of the host: the bits are the same, and the GPU holds as much less as the plan says
 updates    an optimizer's updates of many parameters are few launches
 dropped    waits of streams that are left out in each step: with many of them a training goes wrong
 waits      a plan for two devices from which a step is taken that waits, sends or receives: it is refused
@@ -15,6 +16,7 @@ PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped whe
 """
 
 import dataclasses
+import json
 import pathlib
 import re
 import shutil
@@ -136,6 +138,40 @@ def check_pipelines(work):
     print(f"{count} trainings on two GPUs have the bits of one, and go on from a checkpoint")
 
 
+def check_on_host(work):
+    """Moments in the memory of the host: on one GPU, on two, and on replicas that share them; after a break, too."""
+    learner = case_learner(work, "mnist-adamw", micro=4)
+    plans = ((), ("--devices", 2), ("--data-parallel", 2, "--zero", 1))
+    for flags in plans:
+        artifacts, memory, env = {}, {}, environment(2)
+        for where in ("device", "host"):
+            artifacts[where] = work / f"{where}.partita"
+            compile_model(learner.model, artifacts[where], *learner.flags, *TARGET, *flags, "--optimizer-state", where)
+            memory[where] = json.loads(run([BIN / "partita-run", artifacts[where], "--plan", "--json"]))["training"]["memory"]
+        for row, other in zip(memory["device"], memory["host"], strict=True):
+            moved = other["host_bytes"]
+            if not moved or row["host_bytes"] or row["state_bytes"] - other["state_bytes"] != moved or row["peak_bytes"] - other["peak_bytes"] < moved:
+                raise Failure(f"{flags}: moments on the host make {row} {other}")
+        _, wanted = learn(work, learner, "device", env=env, steps=6, artifact=artifacts["device"])
+        learn(work, learner, "host", env=env, steps=3, artifact=artifacts["host"])
+        _, found = learn(work, learner, "host", env=env, steps=6, artifact=artifacts["host"], fresh=False)
+        if found.read_bytes() != wanted.read_bytes():
+            raise Failure(f"{flags}: moments on the host train to other bits")
+    # 2^21 parameters: 8 MiB, with moments 24; a GPU of 56 MiB has room for the library's 32, parameters, gradients, and not for moments.
+    g, wide = Graph(np.float32), {"w": np.zeros((256, 4096)), "v": np.zeros((4096, 256))}
+    g.node("MatMul", g.node("Relu", g.node("MatMul", "x", "w")), "v", outputs=["y"])
+    onnx.save(g.model(("x", g.kind, [1, 256]), ("y", g.kind, [1, 256]), wide), work / "wide.onnx")
+    np.save(work / "wide.npy", np.ones((2, 256), np.float32))
+    for where, status, said in (("device", 1, r"the plan needs 6\d\.\d MiB on .*states 24\.0 MiB.* and 56\.0 MiB of its 56\.0 MiB are free"), ("host", 0, "step 2 ")):
+        artifact = work / "wide.partita"
+        compile_model(work / "wide.onnx", artifact, "--loss", "mse:y:t", "--optimizer", "adamw", *TARGET, "--optimizer-state", where)
+        text = run([BIN / "partita-run", artifact, "--train", "--data", f"x={work}/wide.npy", "--data", f"t={work}/wide.npy", "--steps", 2, "--report-every", 1, "-t", 1],
+                   env=environment(CUDA_EMU_MEMORY_MB="56"), expect=status)
+        if not re.search(said, text):
+            raise Failure(f"a GPU of 56 MiB, moments on the {where}: {said!r} is not said:\n{text}")
+    print(f"{len(plans)} plans with moments on the host have the bits of those without, and a model trains on a GPU that is too small for its moments")
+
+
 def first_module(text):
     """A training is printed as a module that learns and one that evaluates."""
     starts = [match.start() for match in re.finditer(r"^module", text, re.MULTILINE)]
@@ -210,7 +246,7 @@ def check_dropped(work):
 
 def main_parts():
     need_emulator()
-    parts = {"curves": check_curves, "pipelines": check_pipelines, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
+    parts = {"curves": check_curves, "pipelines": check_pipelines, "on_host": check_on_host, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
     wanted = sys.argv[1:] or list(parts)
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:

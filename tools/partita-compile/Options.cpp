@@ -671,8 +671,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--optimizer-state", raw.optimizerState,
                  "where the optimizer keeps what it remembers of parameters: "
-                 "in the memory of the device, or of the host; the same on "
-                 "CPUs, and not yet possible on GPUs")
+                 "in the memory of the device, or of the host, where updates "
+                 "on GPUs read and write it; the same on CPUs")
       ->check(CLI::IsMember({"device", "host"}));
   app.add_option("--on-nonfinite", raw.onNonfinite,
                  "what a step of training does whose loss or gradients are not "

@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -154,12 +155,16 @@ int runArtifact(const Options &options) {
     return 1;
   if (options.plan) {
     // Of a model that is trained, the plan that learns comes first.
-    if (auto training = runtime::Artifact::openTraining(options.artifact);
-        training && (*team)->root() && !options.json)
+    std::optional<Model> learns;
+    if (auto training = runtime::Artifact::openTraining(options.artifact))
+      learns.emplace(training->train);
+    if (learns && (*team)->root() && !options.json)
       std::printf("to learn (--train)\n%s\nto evaluate\n",
-                  planText(Model(training->train)).c_str());
+                  planText(*learns).c_str());
     if ((*team)->root())
-      std::fputs((options.json ? planJson(model) : planText(model)).c_str(),
+      std::fputs((options.json ? planJson(model, learns ? &*learns : nullptr)
+                               : planText(model))
+                     .c_str(),
                  stdout);
     if ((*team)->root() && !options.json && plans.planCount() > 1)
       std::printf("\nThere are plans for %s; --dim shows another.\n",

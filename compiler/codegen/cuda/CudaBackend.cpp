@@ -122,6 +122,7 @@ public:
                                         Type) const override {
     return std::nullopt;
   }
+  bool reachesHost() const override { return true; }
   int64_t getWeightAlignment() const override {
     return rules::kGpuWeightAlignment;
   }

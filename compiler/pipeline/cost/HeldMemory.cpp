@@ -13,9 +13,12 @@
 
 #include "compiler/pipeline/cost/HeldMemory.h"
 
+#include "compiler/codegen/Targets.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
 #include <map>
@@ -38,9 +41,18 @@ public:
     memory.parameters.resize(count);
     memory.lastingOf.resize(count);
     memory.liveBytes.assign(count, 0);
-    if (!graph.nodes.empty())
-      gathered = findGathered(
-          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
+    if (graph.nodes.empty())
+      return;
+    auto function =
+        graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>();
+    gathered = findGathered(function);
+    if (codegen::allBackends(function, [](const codegen::Backend &backend) {
+          return backend.reachesHost();
+        }))
+      for (auto weight :
+           function->getParentOfType<ModuleOp>().getOps<nn::WeightOp>())
+        if (weight->hasAttr(nn::kOnHostAttr))
+          onHost.insert(weight.getSymName());
   }
 
   BalanceMemory estimate(const schedule::HeldMicroBatches &held) {
@@ -120,6 +132,9 @@ private:
       for (Operation *op : node.ops)
         for (Value operand : op->getOperands())
           if (std::optional<Value> parameter = getParameter(operand, node)) {
+            if (auto named = parameter->getDefiningOp<nn::ParameterOp>();
+                named && onHost.contains(named.getWeight()))
+              continue;
             auto [it, isNew] = known.try_emplace(getKey(*parameter), -1);
             if (isNew)
               it->second = makeHeld(nn::getByteSize(parameter->getType()));
@@ -339,6 +354,7 @@ private:
   const std::vector<int> &placeOf;
   const bool isSplit;
   llvm::DenseSet<Operation *> gathered;
+  llvm::StringSet<> onHost; ///< states
   BalanceMemory memory;
   std::vector<Unit> unitOf; ///< by node
   std::vector<Exchanged> alive;

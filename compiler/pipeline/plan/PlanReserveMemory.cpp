@@ -7,9 +7,11 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/plan/ArenaWalk.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_PLANRESERVEMEMORYPASS
@@ -24,8 +26,10 @@ namespace {
 /// Walks the instructions of a program.
 class MemoryPlanner {
 public:
-  MemoryPlanner(plan::ProgramOp program, int64_t workspace)
-      : backend(codegen::getBackend(program)), perCall(workspace) {}
+  MemoryPlanner(plan::ProgramOp program, int64_t workspace,
+                const llvm::StringSet<> &hostStates)
+      : backend(codegen::getBackend(program)), perCall(workspace),
+        hostStates(hostStates) {}
 
   void visitUnit(Block &body) {
     for (Operation &op : body) {
@@ -69,12 +73,20 @@ public:
     auto op = slot.getDefiningOp<plan::SlotOp>();
     const bool isHeld =
         op && (!op.isWritable() || op.getSpace() == plan::Space::state);
-    if (isHeld && read.insert(op).second)
-      parameters +=
-          llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
+    if (!isHeld || !read.insert(op).second)
+      return;
+    if (op.getSpace() == plan::Space::state && backend.reachesHost() &&
+        hostStates.contains(*op.getWeight())) {
+      host += op.getByteSize();
+      return;
+    }
+    parameters += llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
+    if (op.getSpace() == plan::Space::state)
+      states += op.getByteSize();
   }
 
   int64_t parameters = 0, packed = 0;
+  int64_t states = 0, host = 0; ///< of the device, and of the host
   int64_t getWorkspace() const { return workspace; }
 
 private:
@@ -114,15 +126,38 @@ private:
 
   const codegen::Backend &backend;
   const int64_t perCall;
+  const llvm::StringSet<> &hostStates;
   int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;
   llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
 };
 
+/// What lies in the memory of a program that learns (plan::kMemoryPartsAttr).
+DenseI64ArrayAttr getMemoryParts(plan::ProgramOp program,
+                                 const MemoryPlanner &planner) {
+  const ArenaWalk walk(program);
+  // A byte that two tensors share is the first kind's.
+  std::vector<const LiveTensor *> sums, kept, all;
+  for (const LiveTensor *tensor : walk.getTensors(walk.findPeak().time)) {
+    all.push_back(tensor);
+    if (tensor->is_sum)
+      sums.push_back(tensor);
+    if (tensor->is_sum || tensor->isKept())
+      kept.push_back(tensor);
+  }
+  const int64_t ofSums = ArenaWalk::countBytes(sums),
+                ofKept = ArenaWalk::countBytes(kept),
+                ofAll = ArenaWalk::countBytes(all);
+  return DenseI64ArrayAttr::get(
+      program.getContext(),
+      {planner.states, planner.host, ofSums, ofKept - ofSums, ofAll - ofKept});
+}
+
 /// `workspace`: bytes of scratch for any library call on each core; attention
 /// has its scores on top.
-void reserveMemory(plan::ProgramOp program, int64_t workspace) {
-  MemoryPlanner planner(program, workspace);
+void reserveMemory(plan::ProgramOp program, int64_t workspace, bool learns,
+                   const llvm::StringSet<> &hostStates) {
+  MemoryPlanner planner(program, workspace, hostStates);
   for (Operation &op : program.getBody().front()) {
     if (auto unit = dyn_cast<plan::UnitOp>(op))
       planner.visitUnit(unit.getBody().front());
@@ -135,6 +170,8 @@ void reserveMemory(plan::ProgramOp program, int64_t workspace) {
   program.setParameterBytes(planner.parameters);
   program.setPackedBytes(planner.packed);
   program.setWorkspaceBytes(planner.getWorkspace());
+  if (learns)
+    program->setAttr(plan::kMemoryPartsAttr, getMemoryParts(program, planner));
 }
 
 struct PlanReserveMemoryPass
@@ -143,8 +180,15 @@ struct PlanReserveMemoryPass
 
   void runOnOperation() override {
     llvm::StringMap<int64_t> peaks;
+    llvm::StringSet<> hostStates;
+    for (auto weight : getOperation().getOps<nn::WeightOp>())
+      if (weight->hasAttr(nn::kOnHostAttr))
+        hostStates.insert(weight.getSymName());
+    bool learns = false;
+    for (auto model : getOperation().getOps<plan::ModelOp>())
+      learns = model.getEntry() == "train";
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      reserveMemory(program, workspace);
+      reserveMemory(program, workspace, learns, hostStates);
       peaks[program.getSymName()] = getPlannedPeak(program);
     }
     for (auto stage : getOperation().getOps<plan::StageOp>())

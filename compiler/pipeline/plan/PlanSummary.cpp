@@ -8,7 +8,6 @@
 #include "compiler/pipeline/plan/PlanSummary.h"
 
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/plan/ArenaWalk.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -43,39 +42,25 @@ static llvm::StringMap<std::string> nameDevices(ModuleOp module) {
   return names;
 }
 
-/// Tensors of a step beyond which memory is not told by what lies there.
-static constexpr size_t kMostTensors = 200000;
-
-static std::optional<MemorySummary> summarizeMemory(plan::ProgramOp program,
-                                                    StringRef device) {
-  const ArenaWalk walk(program);
-  if (walk.size() > kMostTensors)
+static std::optional<abi::MemoryRow> summarizeMemory(plan::ProgramOp program,
+                                                     StringRef device) {
+  auto parts =
+      program->getAttrOfType<DenseI64ArrayAttr>(plan::kMemoryPartsAttr);
+  if (!parts)
     return std::nullopt;
-  MemorySummary row;
+  abi::MemoryRow row;
   row.device = device.str();
-  llvm::DenseSet<Attribute> counted;
-  for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
-    if (slot.getSpace() == plan::Space::state &&
-        counted.insert(slot.getWeightAttr()).second)
-      row.states += slot.getByteSize();
+  row.states = parts[0];
+  row.host = parts[1];
+  row.gradients = parts[2];
+  row.kept = parts[3];
+  row.work = parts[4];
   row.weights = program.getParameterBytes().value_or(0) - row.states;
+  row.gaps =
+      program.getArenaBytes().value_or(0) - row.work - row.kept - row.gradients;
   row.packed = program.getPackedBytes().value_or(0);
   row.workspace = program.getWorkspaceBytes().value_or(0);
   row.peak = getPlannedPeak(program);
-  // A byte that two tensors share is the first kind's.
-  std::vector<const LiveTensor *> sums, kept, all;
-  for (const LiveTensor *tensor : walk.getTensors(walk.findPeak().time)) {
-    all.push_back(tensor);
-    if (tensor->is_sum)
-      sums.push_back(tensor);
-    if (tensor->is_sum || tensor->isKept())
-      kept.push_back(tensor);
-  }
-  row.gradients = ArenaWalk::countBytes(sums);
-  row.kept = ArenaWalk::countBytes(kept) - row.gradients;
-  row.work = ArenaWalk::countBytes(all) - row.kept - row.gradients;
-  row.gaps =
-      program.getArenaBytes().value_or(0) - row.work - row.kept - row.gradients;
   return row;
 }
 
@@ -307,24 +292,6 @@ static void printZeros(ArrayRef<ZeroSummary> zeros, llvm::raw_ostream &os) {
   os << table.text();
 }
 
-static void printMemory(ArrayRef<MemorySummary> memory, llvm::raw_ostream &os) {
-  if (memory.empty())
-    return;
-  abi::Table table(
-      {"memory", "states", "weights", "gradients", "kept", "work", "gaps",
-       "packed", "library", "peak"},
-      {false, true, true, true, true, true, true, true, true, true});
-  for (const MemorySummary &each : memory) {
-    std::vector<std::string> row = {each.device};
-    for (const int64_t bytes :
-         {each.states, each.weights, each.gradients, each.kept, each.work,
-          each.gaps, each.packed, each.workspace, each.peak})
-      row.push_back(abi::bytesText(bytes));
-    table.add(row);
-  }
-  os << table.text();
-}
-
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
@@ -336,7 +303,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
                     stage.flops, stage.parameterBytes, stage.activationBytes,
                     stage.sentBytes, stage.peakBytes, stage.durationNs});
   os << abi::stagesText(rows);
-  printMemory(summary.memory, os);
+  os << abi::memoryText(summary.memory);
   printCollectives(summary, os);
   if (summary.recomputation)
     printRecomputation(*summary.recomputation, os);
@@ -403,17 +370,12 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"collectives", std::move(collectives)}};
   if (!summary.memory.empty()) {
     llvm::json::Array memory;
-    for (const MemorySummary &each : summary.memory)
-      memory.push_back(llvm::json::Object{{"device", each.device},
-                                          {"state_bytes", each.states},
-                                          {"weight_bytes", each.weights},
-                                          {"gradient_bytes", each.gradients},
-                                          {"kept_bytes", each.kept},
-                                          {"work_bytes", each.work},
-                                          {"gap_bytes", each.gaps},
-                                          {"packed_bytes", each.packed},
-                                          {"workspace_bytes", each.workspace},
-                                          {"peak_bytes", each.peak}});
+    for (const abi::MemoryRow &each : summary.memory) {
+      llvm::json::Object row{{"device", each.device}};
+      for (const auto &[key, bytes] : abi::memoryFields(each))
+        row[key] = bytes;
+      memory.push_back(std::move(row));
+    }
     all["memory"] = std::move(memory);
   }
   if (!summary.schedules.empty()) {

@@ -68,21 +68,6 @@ struct ScheduleSummary {
   std::string error;     ///< empty: there is a plan
 };
 
-/// The memory of a device in a step that learns, by what lies there: that of
-/// the arena when most of it is needed.
-struct MemorySummary {
-  std::string device;
-  int64_t states = 0;    ///< parameters and what the optimizer keeps of them
-  int64_t weights = 0;   ///< other weights and constants
-  int64_t gradients = 0; ///< their sums over micro-batches
-  int64_t kept = 0;      ///< what outlives the unit that makes it
-  int64_t work = 0;      ///< of the unit that needs most
-  int64_t gaps = 0;      ///< of the arena, between what lies there
-  int64_t packed = 0;    ///< weights as a library wants them
-  int64_t workspace = 0; ///< of a library
-  int64_t peak = 0;      ///< all of it
-};
-
 /// A level of what replicas share of a training that was tried. Of one that
 /// cannot be planned only the error is known.
 struct ZeroSummary {
@@ -117,7 +102,7 @@ struct PlanSummary {
   std::vector<ZeroSummary> zeros; ///< empty: a person chose
   std::vector<StageSummary> stages;
   /// A row for each program of a training; empty where it is too long for that.
-  std::vector<MemorySummary> memory;
+  std::vector<abi::MemoryRow> memory;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;
 };

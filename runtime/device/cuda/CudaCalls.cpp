@@ -125,7 +125,7 @@ Status CudaDevice::addProduct(CudaInstance &instance,
       last.address + (last.copies ? last.copies->front() : 0);
   auto task = cublaslt::MatmulTask::prepare(
       blas, matmul, alignments, matmul.bias >= 0 ? bias : 0,
-      {workspace.get(), static_cast<size_t>(program.workspace_bytes())});
+      {workspace, static_cast<size_t>(program.workspace_bytes())});
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);
@@ -177,8 +177,7 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
   wishes.cache = &(*library)->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task =
-      cudnn::EngineTask::prepare(*library, conv, wishes, workspace.get());
+  auto task = cudnn::EngineTask::prepare(*library, conv, wishes, workspace);
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);
@@ -208,8 +207,7 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
   wishes.cache = &(*library)->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task =
-      cudnn::EngineTask::prepare(*library, pool, wishes, workspace.get());
+  auto task = cudnn::EngineTask::prepare(*library, pool, wishes, workspace);
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);
@@ -248,7 +246,7 @@ Status CudaDevice::addAttention(CudaInstance &instance,
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
   auto task = cudnn::EngineTask::prepare(*library, attention, call.scale(),
-                                         wishes, workspace.get());
+                                         wishes, workspace);
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);

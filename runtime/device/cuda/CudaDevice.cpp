@@ -103,7 +103,6 @@ CudaDevice::~CudaDevice() {
   (void)work.release();
   (void)transfers.release();
   constants.abandon();
-  workspace.abandon();
   load_weights.abandon();
   for (DeviceBuffer &buffer : allocated)
     buffer.abandon();
@@ -166,9 +165,10 @@ void CudaDevice::placeStates() {
     if (slot.space() != abi::Space::state)
       continue;
     State &state = states[static_cast<size_t>(slot.offset())];
-    if (!state.used)
-      state_bytes += aligned(static_cast<size_t>(partBytes(
-          *plan.states()->Get(static_cast<unsigned>(slot.offset())))));
+    const abi::State &described =
+        *plan.states()->Get(static_cast<unsigned>(slot.offset()));
+    if (!state.used && !described.on_host())
+      state_bytes += aligned(static_cast<size_t>(partBytes(described)));
     state.used = true;
   }
 }
@@ -226,7 +226,9 @@ Status CudaDevice::checkMemory(size_t arena_bytes, size_t lasting) const {
       !status.ok())
     return status;
   const size_t constant = static_cast<size_t>(program.constant_bytes()),
-               scratch = workspaceBytes();
+               scratch = share && share->hasWorkspace(workspaceBytes())
+                             ? 0
+                             : workspaceBytes();
   const size_t needed =
       arena_bytes + lasting + constant + kept_bytes + load_bytes + scratch;
   if (needed <= free)
@@ -278,11 +280,10 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
   if (!loaded)
     return loaded.status();
   load_weights = std::move(*loaded);
-  auto scratch = allocateDevice(used_gpu, workspaceBytes(),
-                                "the workspace of library calls");
+  auto scratch = share->workspace(workspaceBytes());
   if (!scratch)
     return scratch.status();
-  workspace = std::move(*scratch);
+  workspace = *scratch;
   return Status();
 }
 
@@ -294,7 +295,7 @@ Status CudaDevice::findStates() {
     const abi::State &described = *plan.states()->Get(static_cast<unsigned>(i));
     auto found = share->state(text(described.name()),
                               static_cast<size_t>(partBytes(described)),
-                              states[i].is_new);
+                              described.on_host(), states[i].is_new);
     if (!found)
       return found.status();
     states[i].address = *found;

@@ -131,7 +131,7 @@ private:
   std::vector<State> states;             ///< those of the plan
   size_t state_bytes = 0;
   std::vector<CudaInstance::Copies> frames;
-  DeviceBuffer workspace; ///< of library calls
+  DeviceAddress workspace = 0; ///< of library calls: of the share
   // Since the first call.
   std::shared_ptr<cublaslt::Library> blas;
   std::shared_ptr<cudnn::Library> dnn;

@@ -13,11 +13,13 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace partita::runtime::cuda {
 
-/// The arena of a device, and its states. Each plan has its own constants. A
-/// device of an artifact with one plan has a share of its own.
+/// The arena of a device, its states, and the workspace of library calls. Each
+/// plan has its own constants. A device of an artifact with one plan has a
+/// share of its own.
 class CudaShare final : public DeviceShare {
 public:
   CudaShare(std::shared_ptr<const Gpu> gpu, DeviceBuffer arena)
@@ -26,24 +28,59 @@ public:
 
   /// The bytes of a state, by name. The first device that asks gets bytes that
   /// nothing was written to, and `isNew`. The calling thread must use the GPU.
+  /// `on_host`: in the host's memory, where the GPU reads and writes them.
   Expected<DeviceAddress> state(const std::string &name, size_t bytes,
-                                bool &isNew) {
+                                bool on_host, bool &isNew) {
     auto found = states.find(name);
     isNew = found == states.end();
-    if (isNew) {
-      auto made = allocateDevice(gpu, bytes, "the state '" + name + "'");
+    if (!isNew)
+      return found->second.address;
+    State made;
+    if (on_host) {
+      auto pinned = allocatePinned(gpu, bytes);
+      if (!pinned)
+        return Status::error("the state '" + name +
+                             "': " + pinned.status().message());
+      made.pinned = std::move(*pinned);
+      made.address = addressOf(static_cast<uint8_t *>(made.pinned.get()));
+    } else {
+      auto buffer = allocateDevice(gpu, bytes, "the state '" + name + "'");
+      if (!buffer)
+        return buffer.status();
+      made.buffer = std::move(*buffer);
+      made.address = made.buffer.get();
+    }
+    return states.emplace(name, std::move(made)).first->second.address;
+  }
+
+  /// Scratch of library calls, which plans use one after another. The calling
+  /// thread must use the GPU.
+  Expected<DeviceAddress> workspace(size_t bytes) {
+    if (!hasWorkspace(bytes)) {
+      auto made = allocateDevice(gpu, bytes, "the workspace of library calls");
       if (!made)
         return made.status();
-      found = states.emplace(name, std::move(*made)).first;
+      // Calls of other plans were made with the smaller ones.
+      workspaces.push_back(std::move(*made));
+      workspace_bytes = bytes;
     }
-    return found->second.get();
+    return workspaces.empty() ? DeviceAddress(0) : workspaces.back().get();
   }
+  bool hasWorkspace(size_t bytes) const { return bytes <= workspace_bytes; }
 
   const DeviceBuffer arena;
 
 private:
   const std::shared_ptr<const Gpu> gpu;
-  std::map<std::string, DeviceBuffer> states;
+  /// One of the two.
+  struct State {
+    DeviceBuffer buffer;
+    PinnedBuffer pinned;
+    DeviceAddress address = 0;
+  };
+  std::map<std::string, State> states;
+  std::vector<DeviceBuffer> workspaces;
+  size_t workspace_bytes = 0; ///< of the last one
 };
 
 } // namespace partita::runtime::cuda

@@ -1,6 +1,7 @@
 // RUN: partita-opt --nn-add-optimizer=optimizer=sgd %s | FileCheck %s --check-prefix=SGD
 // RUN: partita-opt "--nn-add-optimizer=optimizer=adamw,betas=0.8:0.9 groups=b*;weight_decay=0 clip-norm=1 micro-batches=4" %s | FileCheck %s --check-prefix=ADAMW
 // RUN: partita-opt "--nn-add-optimizer=optimizer=sgd,momentum=0.9 guard-states" %s | FileCheck %s --check-prefix=GUARD
+// RUN: partita-opt "--nn-add-optimizer=optimizer=sgd,momentum=0.9 on-host" %s | FileCheck %s --check-prefix=HOST
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgdd %s 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgd,beta=1 %s 2>&1 | FileCheck %s --check-prefix=SETTING
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgd,momentum=-1 %s 2>&1 | FileCheck %s --check-prefix=NUMBER
@@ -24,6 +25,9 @@
 // SGD-DAG: nn.div %{{.*}}, %{{.*}} : tensor<f32>
 // SGD-DAG: nn.sum_micro_batches %{{.*}} : tensor<4xf32>
 // SGD: nn.sub %[[W]], %{{.*}} : tensor<4xf32>
+
+// HOST: nn.weight state @w "w" {{.*}} {nn.trained}
+// HOST: nn.weight state @w.momentum_buffer {{.*}} {nn.on_host, nn.role = "optimizer"}
 
 // Two rates: of all parameters, and of the group. Two moments a parameter.
 // ADAMW: nn.weight state @w.exp_avg "w/exp_avg" : tensor<4xf32> = dense<0.000000e+00> : tensor<4xf32> {nn.role = "optimizer"}

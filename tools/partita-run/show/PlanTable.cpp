@@ -99,6 +99,31 @@ Json collectionsJson(const std::vector<Collection> &collections) {
   return result;
 }
 
+/// What lies in the memory of devices; nothing of a plan that does not learn.
+std::vector<abi::MemoryRow> memoryRows(const Model &model) {
+  std::vector<abi::MemoryRow> rows;
+  for (int64_t i = 0; i < length(model.plan->programs()); ++i) {
+    const abi::Program &program = *model.plan->programs()->Get(unsigned(i));
+    const abi::MemoryParts *parts = program.memory();
+    if (!parts)
+      continue;
+    abi::MemoryRow &row = rows.emplace_back();
+    row.device = model.executorNames(int(i));
+    row.states = parts->states();
+    row.host = parts->host();
+    row.gradients = parts->gradients();
+    row.kept = parts->kept();
+    row.work = parts->work();
+    row.weights = program.parameter_bytes() - row.states;
+    row.gaps = program.arena_bytes() - row.work - row.kept - row.gradients;
+    row.packed = program.packed_bytes();
+    row.workspace = program.workspace_bytes();
+    row.peak = program.arena_bytes() + program.parameter_bytes() +
+               program.packed_bytes() + program.workspace_bytes();
+  }
+  return rows;
+}
+
 /// The programs of devices, and when they run units; nothing of a large plan.
 std::string pictureText(const Model &model) {
   const abi::Plan &plan = *model.plan;
@@ -151,6 +176,7 @@ std::string planText(const Model &model) {
   for (int device = 0; device < model.devices; ++device)
     if (!used[size_t(device)])
       result += model.deviceName(device) + " has no stage\n";
+  result += abi::memoryText(memoryRows(model));
   result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
                            countSamples(model), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
@@ -184,7 +210,7 @@ std::string planText(const Model &model) {
   return result + "\n" + abi::messagesText(messages);
 }
 
-std::string planJson(const Model &model) {
+static Json toJson(const Model &model) {
   const abi::Plan &plan = *model.plan;
   Json json = {
       {"artifact", model.file},
@@ -222,6 +248,12 @@ std::string planJson(const Model &model) {
                                {"packed_bytes", program.packed_bytes()},
                                {"workspace_bytes", program.workspace_bytes()},
                                {"constant_bytes", program.constant_bytes()}});
+  }
+  for (const abi::MemoryRow &each : memoryRows(model)) {
+    Json row = {{"device", each.device}};
+    for (const auto &[key, bytes] : abi::memoryFields(each))
+      row[key] = bytes;
+    json["memory"].push_back(row);
   }
   const std::vector<StageInfo> infos = stagesOf(model);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
@@ -261,6 +293,13 @@ std::string planJson(const Model &model) {
          {"predicted_ms", double(each.duration_ns()) / 1e6},
          {"reason", text(each.reason())}});
   }
+  return json;
+}
+
+std::string planJson(const Model &model, const Model *training) {
+  Json json = toJson(model);
+  if (training)
+    json["training"] = toJson(*training);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }

@@ -22,8 +22,9 @@ std::string predictedFor(const abi::Plan &plan);
 /// inputs, the outputs and the values that cross devices.
 std::string planText(const Model &model);
 
-/// The same as one JSON object.
-std::string planJson(const Model &model);
+/// The same as one JSON object. The plan that learns, if there is one, is the
+/// object "training" in it.
+std::string planJson(const Model &model, const Model *training);
 
 } // namespace partita::run
 
