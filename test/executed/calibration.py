@@ -8,6 +8,8 @@ import pathlib
 import re
 import tempfile
 
+import numpy as np
+
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run
 
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
@@ -15,10 +17,11 @@ RUN = BIN / "partita-run"
 
 
 def instructions(machine, *flags):
-    """[(key, predicted, by rates)] of the units' work, and the sums by stage."""
+    """[(key, predicted, by rates)] of the units' work, and the sums by stage. Of a training, that of the plan that learns, which is printed first."""
     text = run([BIN / "partita-compile", MODEL, "--dim", "batch=16", "--machine", machine, "--threads", "1", "--emit", "plan", *flags])
     work, sums, at = [], [], None
-    for line in text.splitlines():
+    modules = [match.start() for match in re.finditer("^module", text, re.MULTILINE)]
+    for line in text[: (modules[1:] or [len(text)])[0]].splitlines():
         if match := re.search(r"plan\.unit .* ns (\d+)", line):
             sums.append([int(match[1]), 0])
             at = sums[-1]
@@ -78,10 +81,24 @@ def check(work):
     check_ratios(instructions(machine, "--devices", "2"), known["2"], "two devices")
     check_ratios(instructions(machine), known["1"], "one device again")
 
+    # The plan that learns, by some steps of training.
+    learn = ("--loss", "cross_entropy:probabilities:label", "--optimizer", "adamw", "--micro-batches", "3")
+    compile_model(MODEL, work / "learn.partita", *flags, *learn)
+    np.save(work / "image.npy", np.zeros((48, 1, 8, 8), np.float32))
+    np.save(work / "label.npy", np.zeros(48, np.int64))
+    steps = ("--train", "--data", f"image={work}/image.npy", "--data", f"label={work}/label.npy", "--steps", "4")
+    if "kinds of work" not in run([RUN, work / "learn.partita", *steps, "--threads", "1", "--no-pin", "--calibrate", machine]):
+        raise Failure("no report of a training")
+    known, learned = json.loads(machine.read_text())["teams"][0]["work"], instructions(machine, *learn)
+    if len({key for key, *_ in learned} & {int(key, 16) for key in known["1"]}) < 20:
+        raise Failure(f"of a training's work little is known: {known['1']}")
+    check_ratios([each for each in learned if f"{each[0]:016x}" in known["1"]], known["1"], "a training")
+
     before = machine.read_bytes()
     for what, words, command in [
         ("other cores", "give --threads 1", [RUN, one, "--calibrate", machine, "--threads", "2"]),
         ("no file", "first write it with partita-run --calibrate", [RUN, one, "--calibrate", work / "none.json"]),
+        ("training, with lines of JSON", "leave out --json to --calibrate", [RUN, work / "learn.partita", *steps, "--calibrate", machine, "--json"]),
         ("benchmark", "leave out --benchmark", [RUN, one, "--calibrate", machine, "--benchmark"]),
     ]:
         text = run(command, expect=1)

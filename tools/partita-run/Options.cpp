@@ -342,7 +342,9 @@ int parseOptions(int argc, char **argv, Options &options) {
          "what it "
          "can do; partita-compile --machine FILE predicts times with it. "
          "With an artifact that was compiled so: measure its work, and add "
-         "that to the file; compiled again, stages are balanced by it")
+         "that to the file; compiled again, stages are balanced by it. With "
+         "--train, the work of the steps after the first is measured, of "
+         "200 at most")
       ->group(looking)
       ->type_name("FILE.json");
   app.add_option("--calibrate-seconds", options.calibrateSeconds,
@@ -446,13 +448,16 @@ int parseOptions(int argc, char **argv, Options &options) {
       return refuse(
           (std::string(name) + " belongs to --train: give it, too").c_str());
   for (const char *name : {"--input", "--output", "--benchmark", "--test-data",
-                           "--compare", "--plan", "--calibrate"})
+                           "--compare", "--plan"})
     if (options.training.isOn && app.count(name))
       return refuse(
           (std::string(name) + " and --train exclude each other").c_str());
   if (options.training.isOn && options.profileTable && options.json)
     return refuse("with --train --json each line is a step; leave out "
                   "--profile-table");
+  if (options.training.isOn && !options.calibrate.empty() && options.json)
+    return refuse("with --train --json each line is a step; leave out --json "
+                  "to --calibrate");
   if (options.training.isOn && options.training.data.empty())
     return refuse("--train needs samples: give --data NAME=FILE for each "
                   "input");

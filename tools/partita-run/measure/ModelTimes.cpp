@@ -146,59 +146,62 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
   return times;
 }
 
+Status addTimes(const Options &options, const Model &model, Team &team,
+                const std::vector<Profile::Event> &events,
+                const std::vector<double> &stepNs) {
+  const std::map<uint64_t, WorkTime> times = collectWork(model, events, stepNs);
+  WorkTime all;
+  for (const auto &[key, time] : times) {
+    all.ns += time.ns;
+    all.modelledNs += time.modelledNs;
+  }
+  Expected<MachineRates> machine = readMachine(options, model, team);
+  if (!machine)
+    return machine.status();
+  auto &known = findTeam(*machine, model.plan->threads())->work[model.devices];
+  for (const auto &[key, time] : times)
+    known[key] = time;
+  if (Status status = write(options.calibrate, machine->json()); !status.ok())
+    return status;
+  std::vector<double> sorted = stepNs;
+  std::sort(sorted.begin(), sorted.end());
+  const double median = percentile(sorted, 0.5);
+  if (options.json)
+    std::printf(
+        "%s\n",
+        nlohmann::ordered_json{{"artifact", model.file},
+                               {"machine", options.calibrate},
+                               {"steps", stepNs.size()},
+                               {"median_ms", median / 1e6},
+                               {"kinds_of_work", times.size()},
+                               {"work_ms", all.ns / 1e6},
+                               {"work_by_rates_ms", all.modelledNs / 1e6}}
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+            .c_str());
+  else
+    std::printf("%s: %zu steps, median %s\n"
+                "%zu kinds of work, %s a step on all devices together; by the "
+                "rates of the machine %s\n"
+                "added to %s: compile the model again with --machine %s\n",
+                model.file.c_str(), stepNs.size(), timeText(median).c_str(),
+                times.size(), timeText(all.ns).c_str(),
+                timeText(all.modelledNs).c_str(), options.calibrate.c_str(),
+                options.calibrate.c_str());
+  return Status();
+}
+
 int runModelCalibration(Context &context, const InputTensors &inputs) {
-  const Model &model = context.model;
-  const Options &options = context.options;
-  Expected<Feed> feed = Feed::create(model, inputs, context.team.devices());
+  Expected<Feed> feed =
+      Feed::create(context.model, inputs, context.team.devices());
   if (!context.team.allWell(feed.status()))
     return 1;
   const WholeStep step(context, *feed);
   measureSteps(context, step.binding);
   std::vector<Profile::Event> events = context.profile->gather(context.team);
-  const std::vector<double> &stepNs = context.profile->stepNs();
   Status status;
-  if (context.team.root()) {
-    std::map<uint64_t, WorkTime> times = collectWork(model, events, stepNs);
-    WorkTime all;
-    for (const auto &[key, time] : times) {
-      all.ns += time.ns;
-      all.modelledNs += time.modelledNs;
-    }
-    Expected<MachineRates> machine = readMachine(options, model, context.team);
-    status = machine.status();
-    if (status.ok()) {
-      auto &known =
-          findTeam(*machine, model.plan->threads())->work[model.devices];
-      for (const auto &[key, time] : times)
-        known[key] = time;
-      status = write(options.calibrate, machine->json());
-    }
-    std::vector<double> sorted = stepNs;
-    std::sort(sorted.begin(), sorted.end());
-    const double median = percentile(sorted, 0.5);
-    if (status.ok() && options.json)
-      std::printf(
-          "%s\n",
-          nlohmann::ordered_json{{"artifact", model.file},
-                                 {"machine", options.calibrate},
-                                 {"steps", stepNs.size()},
-                                 {"median_ms", median / 1e6},
-                                 {"kinds_of_work", times.size()},
-                                 {"work_ms", all.ns / 1e6},
-                                 {"work_by_rates_ms", all.modelledNs / 1e6}}
-              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-              .c_str());
-    else if (status.ok())
-      std::printf(
-          "%s: %zu steps, median %s\n"
-          "%zu kinds of work, %s a step on all devices together; by the "
-          "rates of the machine %s\n"
-          "added to %s: compile the model again with --machine %s\n",
-          model.file.c_str(), stepNs.size(), timeText(median).c_str(),
-          times.size(), timeText(all.ns).c_str(),
-          timeText(all.modelledNs).c_str(), options.calibrate.c_str(),
-          options.calibrate.c_str());
-  }
+  if (context.team.root())
+    status = addTimes(context.options, context.model, context.team, events,
+                      context.profile->stepNs());
   return context.team.allWell(status) ? 0 : 1;
 }
 

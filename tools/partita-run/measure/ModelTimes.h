@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `--calibrate FILE ART.partita` times the work of a compiled model. Rates by
-// shape class predict the time of work that nobody has run. The file gets the
-// measured time and the predicted time of each piece of work, by its key. The
-// compiler corrects its predictions by their ratio, even if stages are cut
-// elsewhere.
+// `--calibrate FILE ART.partita` times the work of a compiled model, with
+// --train that of the plan that learns. Rates by shape class predict the time
+// of work that nobody has run. The file gets the measured time and the
+// predicted time of each piece of work, by its key. The compiler corrects its
+// predictions by their ratio, even if stages are cut elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +32,11 @@ readMachine(const Options &options, const Model &model, Team &team);
 std::map<uint64_t, runtime::WorkTime>
 collectWork(const Model &model, const std::vector<Profile::Event> &events,
             const std::vector<double> &stepNs);
+
+/// Adds the times of steps to the file, and says so.
+runtime::Status addTimes(const Options &options, const Model &model, Team &team,
+                         const std::vector<Profile::Event> &events,
+                         const std::vector<double> &stepNs);
 
 /// Measures the model and adds its times to the file. Returns the exit status.
 int runModelCalibration(Context &context, const InputTensors &inputs);

@@ -15,6 +15,7 @@
 #include "runtime/trainer/Trainer.h"
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/Team.h"
+#include "tools/partita-run/measure/ModelTimes.h"
 #include "tools/partita-run/show/ProfileTable.h"
 #include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
@@ -202,6 +203,9 @@ private:
   Status setStates() {
     if (Status status = checkTracePath(options.profile); !status.ok())
       return status;
+    if (!options.calibrate.empty())
+      if (auto machine = readMachine(options, *model, team); !machine)
+        return machine.status();
     if (!options.training.exportTo.empty() && team.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
@@ -379,7 +383,9 @@ private:
   /// touches memory that no other has touched.
   void record(double seconds) {
     const int64_t step = trainer->steps() - firstStep;
-    if (!options.wantsProfile() || step > kProfiledSteps + 1 ||
+    const int64_t most =
+        options.calibrate.empty() ? kProfiledSteps : kMeasuredSteps;
+    if (!options.wantsProfile() || step > most + 1 ||
         (step == 1 && lastStep - firstStep > 1))
       return;
     profile.add(trainer->profile(), static_cast<int>(trainer->steps() - 1));
@@ -399,6 +405,11 @@ private:
                            std::max(secondsSince(begin), 1e-9))
               .c_str(),
           ProfileTable(*model, events, profile.stepNs()).text(*model).c_str());
+    if (!options.calibrate.empty())
+      if (Status status =
+              addTimes(options, *model, team, events, profile.stepNs());
+          !status.ok())
+        return status;
     return options.profile.empty()
                ? Status()
                : writeTrace(options.profile, *model, std::move(events));
@@ -598,6 +609,7 @@ private:
 
   static constexpr double kSecondsPerBar = 0.2;
   static constexpr int64_t kProfiledSteps = 10;
+  static constexpr int64_t kMeasuredSteps = 200; ///< by --calibrate
 
   const Options &options;
   Team &team;
