@@ -72,9 +72,9 @@ std::optional<OrderError> parseOrders(std::string_view text, OrderFile &file);
 /// The orders of a file. `stages`: the model's, also those that have no work.
 /// Actions of what a stage does not have (the first one has no gradients of
 /// values for others) are left out. Sums over micro-batches are added up in the
-/// order of the file: a remark says so where it does not ascend. A message that names actions and cells if
-/// the file does not fit the problem, or if it deadlocks: with the shortest
-/// cycle of actions that wait for one another.
+/// order of the file: a remark says so where it does not ascend. A message that
+/// names actions and cells if the file does not fit the problem, or if it
+/// deadlocks: with the shortest cycle of actions that wait for one another.
 std::optional<std::string> orderByFile(const ScheduleProblem &problem,
                                        const OrderFile &file, int stages,
                                        UnitOrders &orders);

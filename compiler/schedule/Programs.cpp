@@ -31,6 +31,7 @@ public:
 
   void build(const UnitOrders &orders) {
     const std::vector<ScheduledUnit> &token = orders.token;
+    sendsEarly = token.empty();
     for (size_t i = 0; i < token.size(); ++i) {
       if (i > 0)
         passToken(token[i - 1], token[i]);
@@ -89,11 +90,22 @@ private:
       bring(v, device, problem.versionOf(v, m));
     Step run{Kind::run, m};
     run.stage = unit.stage;
+    const bool isSplit = sendsEarly && problem.stages[unit.stage].lateNs > 0;
+    if (isSplit) {
+      run.part = Step::Part::early;
+      program.push_back(run);
+      for (int v : makes[unit.stage])
+        send(v, device, m);
+      run.part = Step::Part::late;
+    }
     program.push_back(run);
     for (int v : reads[unit.stage])
       giveBack(v, device, problem.versionOf(v, m));
-    for (int v : makes[unit.stage])
-      hand(v, device, m);
+    for (int v : makes[unit.stage]) {
+      if (!isSplit)
+        send(v, device, m);
+      store(v, device, m);
+    }
   }
 
   /// The buffer that a unit writes was last read by sends of earlier
@@ -141,8 +153,7 @@ private:
     schedule.programs[device].push_back(step);
   }
 
-  /// Sends and stores a result.
-  void hand(int v, int device, int m) {
+  void send(int v, int device, int m) {
     std::vector<Step> &program = schedule.programs[device];
     for (int channel : channelsOf[v]) {
       Step send{Kind::send, m};
@@ -154,6 +165,10 @@ private:
       sent[device].push_back({send, made[v]});
     }
     ++made[v];
+  }
+
+  void store(int v, int device, int m) {
+    std::vector<Step> &program = schedule.programs[device];
     for (int output : problem.values[v].outputs) {
       Step store{Kind::store_output, m};
       store.value = v;
@@ -190,6 +205,7 @@ private:
 
   const ScheduleProblem &problem;
   Schedule &schedule;
+  bool sendsEarly = true; ///< not where one device works at a time
   std::vector<std::vector<int>> reads, makes;   ///< values, by stage
   std::vector<std::vector<int>> channelsOf;     ///< by value
   std::map<std::pair<int, int>, int> channelTo; ///< (value, device)

@@ -32,8 +32,8 @@ enum class Placement {
 int placeStage(Placement placement, int64_t stage, int64_t devices);
 
 struct ScheduleKind {
-  std::string_view name;    ///< in partition files, in the IR and in plans
-  std::string_view summary; ///< for --help, e.g. "one device at a time"
+  std::string_view name;      ///< in partition files, in the IR and in plans
+  std::string_view summary;   ///< for --help, e.g. "one device at a time"
   bool isForTraining = false; ///< and of no use without gradients
   /// The number of stages per device into which the planner cuts the model.
   int stagesPerDevice = 1;

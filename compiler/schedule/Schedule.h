@@ -10,7 +10,8 @@
 // device receives or loads the operands of a unit just before the unit, and
 // sends and stores its results just after it. A sender waits for a buffer just
 // before it writes that buffer again, or at the end, so that a program can be
-// run again.
+// run again. A unit that has more to do when all is made that others wait for
+// (ScheduleStage::lateNs) is two runs, with its sends between them.
 //
 // A unit may not run ahead of its readers without bound. A value has
 // `kSendBuffers` buffers. Its unit begins when the receivers have begun to read
@@ -57,6 +58,8 @@ struct ScheduleStage {
   double ns = 0; ///< one micro-batch
   Phase phase = Phase::forward;
   int number = -1; ///< of the model's stage
+  /// Time of a unit after everything is made that other devices read of it.
+  double lateNs = 0;
 };
 
 /// A value that crosses stages, comes from the host or goes to it.
@@ -144,6 +147,8 @@ struct ScheduleStep {
   int value = -1;   ///< all but run and tokens: ScheduleProblem.values
   int channel = -1; ///< send, recv, wait, release
   int port = -1;    ///< load_input, store_output
+  /// Of a run: which part of the unit. `early` is until its values are sent.
+  enum class Part { whole, early, late } part = Part::whole;
 };
 
 struct ScheduleChannel {

@@ -247,11 +247,14 @@ private:
       const Readers &readers = groups[group];
       const ScheduleValue &value = problem.values[readers.value];
       int producer = number(value.producer, unit.microBatch);
-      await(units[producer].end, producer, -1);
+      const bool isSent = deviceOf(value.producer) != deviceOf(unit.stage),
+                 isEarly = isSent && orders.token.empty();
+      await(units[producer].end -
+                (isEarly ? problem.stages[value.producer].lateNs : 0),
+            producer, -1);
       // The first of a device brings it there.
       const int version = problem.versionOf(readers.value, unit.microBatch);
-      if (deviceOf(value.producer) != deviceOf(unit.stage) &&
-          findFirst(readers, version) == index)
+      if (isSent && findFirst(readers, version) == index)
         ns += transfers.borrowed[readers.value] ? value.borrowNs
                                                 : value.transferNs;
     }

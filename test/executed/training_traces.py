@@ -58,6 +58,11 @@ def check_order(name, stage, units):
     """The order of a stage in a step."""
     held, order = SCHEDULES[name]
     names = [unit for unit, _, _ in units if unit[0] in "FBIW"]
+    # What a unit does after its values are sent follows at once.
+    for before, late in zip(["", *names], names):
+        if "." in late and before.split(".")[0].split(" ")[0] + before[before.index(" "):] != late.split(".")[0] + late[late.index(" "):]:
+            raise Failure(f"{name}: stage {stage} computes {late} after {before}")
+    names = [unit for unit in names if "." not in unit]
     if len(set(names)) != len(names):
         raise Failure(f"{name}: stage {stage} computes a unit twice: {names}")
     for letter in "FBIW":

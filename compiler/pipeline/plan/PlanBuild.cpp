@@ -14,6 +14,7 @@
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/plan/PlanSizes.h"
 #include "compiler/pipeline/plan/StageLowering.h"
+#include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
 
@@ -194,6 +195,7 @@ private:
       }
     }
     priceTransfers();
+    findLateWork();
     for (auto [number, value] : llvm::enumerate(problem.values))
       for (int consumer : value.consumers)
         value.readNs.push_back(getReadNs(origins[number], consumer));
@@ -209,6 +211,51 @@ private:
           operand.getOperandNumber());
     }
     return success();
+  }
+
+  /// In training, a unit goes on with gradients of weights when those are made
+  /// for which other devices wait. Where that is worth a unit, they are sent
+  /// before.
+  void findLateWork() {
+    constexpr double kLeastPart = 0.05;
+    if (!isTrained(problem))
+      return;
+    std::vector<int> made(lowering.stages.size(), -1); // by work
+    for (auto [number, value] : llvm::enumerate(problem.values)) {
+      const int producer = value.producer;
+      if (producer < 0 || llvm::all_of(
+                              value.consumers,
+                              [&](int consumer) {
+                                return lowering.stages[consumer].device ==
+                                       lowering.stages[producer].device;
+                              }))
+        continue;
+      const LoweredStage &stage = lowering.stages[producer];
+      auto placed = lowering.placed.find(
+          {stage.device, origins[number].getAsOpaquePointer()});
+      int last = static_cast<int>(stage.work.size()) - 1;
+      if (placed != lowering.placed.end())
+        while (last >= 0 &&
+               !llvm::is_contained(stage.work[last].outputs, placed->second))
+          --last;
+      made[producer] = std::max(made[producer], last);
+    }
+    for (auto [stage, problemStage, last] :
+         llvm::zip(lowering.stages, problem.stages, made)) {
+      if (last < 0 || problemStage.phase == Phase::prologue ||
+          problemStage.phase == Phase::update)
+        continue;
+      double late = 0;
+      for (const DeviceWork &work :
+           llvm::drop_begin(stage.work, static_cast<size_t>(last) + 1))
+        late += work.time.ns;
+      if (late < kLeastPart * stage.ns ||
+          late < 2 * models.at(stage.device).getUnitNs())
+        continue;
+      problemStage.lateNs = late + models.at(stage.device).getUnitNs();
+      problemStage.ns += models.at(stage.device).getUnitNs();
+      stage.sentAfter = last;
+    }
   }
 
   /// The time to bring each value to the furthest of its readers.
@@ -596,18 +643,24 @@ private:
   }
 
   /// A unit for each part of a stage between collectives, which are steps of
-  /// their own.
+  /// their own, and for what comes when its values are sent.
   void makeUnits(int s) {
     LoweredStage &stage = lowering.stages[s];
     std::vector<StagePart> &parts = partsOf[s];
     parts.assign(1, {});
-    for (const DeviceWork &work : stage.work) {
+    for (auto [index, work] : llvm::enumerate(stage.work)) {
+      if (stage.sentAfter && static_cast<int>(index) == *stage.sentAfter + 1) {
+        parts.emplace_back();
+        parts.back().isLate = true;
+      }
       parts.back().work.push_back(&work);
       if (isa_and_nonnull<dist::CollectiveOpInterface>(work.op) &&
           !work.isCopy) {
         parts.back().work.pop_back();
         parts.back().collective = &work;
+        const bool isLate = parts.back().isLate;
         parts.emplace_back();
+        parts.back().isLate = isLate;
       }
     }
     double ns = models.at(stage.device).getUnitNs();
@@ -680,6 +733,9 @@ private:
   /// The units of a stage, and its collectives between them.
   void makeRun(const ScheduleStep &step) {
     for (const StagePart &part : partsOf.at(step.stage)) {
+      if (step.part != ScheduleStep::Part::whole &&
+          part.isLate != (step.part == ScheduleStep::Part::late))
+        continue;
       if (!part.unit.empty())
         plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
                          part.unit, -1, Value());
@@ -761,6 +817,7 @@ private:
     std::string unit; ///< empty: there is nothing to run
     std::vector<const DeviceWork *> work;
     const DeviceWork *collective = nullptr;
+    bool isLate = false; ///< its unit's values are sent before
   };
 
   ModuleOp module;

@@ -54,6 +54,8 @@ struct LoweredStage {
   /// By result: the state of which it is the new value; or null.
   llvm::SmallVector<mlir::FlatSymbolRefAttr> newStates;
   std::set<int64_t> sums; ///< results that are sums over micro-batches
+  /// The work after which its values are sent. None: they are when it ends.
+  std::optional<int> sentAfter;
   double ns = 0;
   int64_t flops = 0;
   int64_t parameterBytes = 0;

@@ -592,6 +592,20 @@ TEST(Training, BubblesOfTheTable) {
     EXPECT_NEAR(buildSchedule(training(folded), kZeroBubbleV).bubble, row.v,
                 5e-5);
   }
+  // A third of the work of a micro-batch is left when the stage before goes on.
+  for (auto [p, m, early] :
+       {std::tuple(2, 8, .077), {4, 8, .200}, {4, 16, .111}, {8, 32, .127}}) {
+    ScheduleProblem problem = training({p, m});
+    for (ScheduleStage &stage : problem.stages)
+      if (stage.phase == Phase::backward ||
+          (stage.phase == Phase::forward && stage.number == p - 1)) {
+        stage.ns += 100;
+        stage.lateNs = 100;
+      }
+    EXPECT_NEAR(buildSchedule(problem, kOneForwardOneBackward).bubble, early,
+                5e-4)
+        << p << " " << m;
+  }
   // ZB-V once more, with twice as many micro-batches.
   EXPECT_NEAR(
       buildSchedule(training({8, 32, 2, true, true}), kZeroBubbleV).bubble,
