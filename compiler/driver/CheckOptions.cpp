@@ -73,8 +73,7 @@ FailureOr<int64_t> checkMachine(Location loc, const CompileOptions &options,
 }
 
 LogicalResult checkTraining(Location loc, const CompileOptions &options,
-                            ArrayRef<std::string> targets, int64_t replicas) {
-  const bool trains = !options.train.optimizer.empty();
+                            ArrayRef<std::string> targets) {
   if (options.sumsMicroBatches())
     for (const auto &[input, axis] : options.import.samples)
       if (axis != 0)
@@ -82,11 +81,6 @@ LogicalResult checkTraining(Location loc, const CompileOptions &options,
                << "--samples " << input
                << ": dimension 0 of every input counts samples where a model "
                   "is trained, or gradients are summed over micro-batches";
-  if (replicas > 1 && !trains && options.sumsMicroBatches())
-    return emitError(loc)
-           << "--gradients with " << replicas
-           << " replicas that share a batch (--replicas) are those of one "
-              "micro-batch: leave out --micro-batches";
   if (options.train.optimizerOnHost &&
       options.autodiff.results == autodiff::LossResults::parts) {
     bool any = false;
@@ -98,12 +92,6 @@ LogicalResult checkTraining(Location loc, const CompileOptions &options,
       emitRemark(loc) << "--optimizer-state host changes nothing: the memory "
                          "of CPU devices is that of the host";
   }
-  // An update would be that of one replica's samples.
-  if (replicas > 1 && trains)
-    return emitError(loc)
-           << "--gradients with " << replicas
-           << " replicas that share a batch (--replicas): their gradients are "
-              "not summed; compile the model for one";
   return success();
 }
 

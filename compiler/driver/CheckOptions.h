@@ -31,8 +31,7 @@ mlir::FailureOr<int64_t> checkMachine(mlir::Location loc,
 /// What cannot be trained, or have its gradients summed, yet.
 mlir::LogicalResult checkTraining(mlir::Location loc,
                                   const CompileOptions &options,
-                                  llvm::ArrayRef<std::string> targets,
-                                  int64_t replicas);
+                                  llvm::ArrayRef<std::string> targets);
 
 /// Of integers, inputs of the model are scaled.
 mlir::LogicalResult checkScales(mlir::ModuleOp module,

@@ -29,6 +29,7 @@ PhaseRun makeMesh(const pipeline::PartitionOptions &partition) {
   return make(passes::kMesh, [&](passes::MeshOptions &mesh) {
     mesh.file = partition.file;
     mesh.devices = partition.devices;
+    mesh.axes = ArrayRef(partition.axes);
     mesh.dataParallel = partition.dataParallel;
     mesh.replicas = partition.replicas;
     mesh.tensorParallel = partition.tensorParallel;

@@ -73,7 +73,7 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
 
   begin(reading);
   FailureOr<int64_t> said = pipeline::readReplicas(loc, options.partition);
-  if (failed(said) || failed(checkTraining(loc, options, targets, *said)))
+  if (failed(said) || failed(checkTraining(loc, options, targets)))
     return failure();
   replicas = *said;
   auto imported = importPlan(context, options, replicas);
@@ -163,17 +163,18 @@ void PlanCompilation::readDecision(ModuleOp module) {
     for (auto function : module.getOps<func::FuncOp>()) {
       stagesOfNodes = pipeline::getStagesOfNodes(function);
       stagesOfStates = pipeline::findStateStages(function);
-      if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
-        for (auto axis : axes.getAsRange<dist::AxisAttr>())
-          if (axis.getName() == dist::kDataAxis)
-            dataParallel = static_cast<int>(axis.getSize());
-          else if (axis.getName() == dist::kTensorAxis)
-            tensorParallel = static_cast<int>(axis.getSize());
       zero =
           static_cast<int>(pipeline::getInteger(function, dist::kZeroAttr, 0));
       shards = function->getAttrOfType<DictionaryAttr>(pipeline::kShardsAttr);
       const SmallVector<int64_t> devices = pipeline::getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());
+      axes.clear();
+      if (auto known = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
+        for (auto axis : known.getAsRange<dist::AxisAttr>())
+          axes.push_back(axis.getName().str() + "=" +
+                         std::to_string(axis.getName() == dist::kStageAxis
+                                            ? 1 + *llvm::max_element(devices)
+                                            : axis.getSize()));
     }
   if (options.nodes)
     options.nodes->readDecision(module);

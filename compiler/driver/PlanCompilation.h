@@ -34,8 +34,10 @@ public:
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
   mlir::DictionaryAttr shards;
-  int dataParallel = 1, tensorParallel = 1, zero = 0;
+  std::vector<std::string> axes; ///< "data=2"
+  int zero = 0;
   std::string schedule; ///< if no person chose it
+  int64_t replicas = 1; ///< that share a batch
 
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take();
@@ -58,8 +60,7 @@ private:
   const std::vector<std::string> targets;
   const int plan, plans;
   PhaseRunner runner;
-  int64_t replicas = 1; ///< that share a batch
-  int64_t cores = 0;    ///< of the machine that was measured; 0: none was
+  int64_t cores = 0; ///< of the machine that was measured; 0: none was
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
   dist::Annotations annotations;

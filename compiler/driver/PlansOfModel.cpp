@@ -54,12 +54,16 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.stagesOfStates = learns.stagesOfStates;
   options.devicesOfStages = learns.devicesOfStages;
   pipeline::PartitionOptions &partition = options.partition;
-  partition.dataParallel = learns.dataParallel;
-  partition.tensorParallel = learns.tensorParallel;
+  partition.axes = learns.axes;
+  partition.dataParallel = partition.tensorParallel = 0;
+  partition.replicas =
+      learns.replicas > 1 ? static_cast<int>(learns.replicas) : 0;
   partition.zero = learns.zero;
+  // Axes say it, if there are any.
   partition.devices =
-      static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages)) *
-      learns.dataParallel * learns.tensorParallel;
+      learns.axes.empty()
+          ? static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages))
+          : 0;
   partition.file.clear();
   partition.emitFile.clear();
   partition.stages = 0;

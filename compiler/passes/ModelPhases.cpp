@@ -26,6 +26,7 @@ void addMesh(OpPassManager &pm, const MeshOptions &options) {
   pipeline::PartitionOptions partition;
   partition.file = options.file;
   partition.devices = options.devices;
+  llvm::append_range(partition.axes, options.axes.get());
   partition.dataParallel = options.dataParallel;
   partition.replicas = options.replicas;
   partition.tensorParallel = options.tensorParallel;

@@ -48,6 +48,7 @@ struct MeshOptions : mlir::PassPipelineOptions<MeshOptions>, PhaseOptions {
   Value<std::string> file{*this, "file", "partition file (YAML)"};
   Value<int> devices{*this, "devices",
                      "number of devices in all; 0: what the file says"};
+  Texts axes{*this, "axes", "NAME=SIZE: the axes of the mesh, in order"};
   Value<int> dataParallel{*this, "data-parallel", "replicas; 0: not given"};
   Value<int> replicas{*this, "replicas",
                       "replicas that share a micro-batch; 0: not given"};

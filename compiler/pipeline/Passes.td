@@ -52,6 +52,7 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let options = [
     Option<"file", "file", "std::string", "", "partition file (YAML)">,
     Option<"devices", "devices", "int", "0", "number of devices in all; 0: what the file says">,
+    ListOption<"givenAxes", "axes", "std::string", "NAME=SIZE: the axes of the mesh, in order, as another plan has them">,
     Option<"dataParallel", "data-parallel", "int", "0", "replicas; 0: what the file says">,
     Option<"replicas", "replicas", "int", "0", "replicas that share a micro-batch; 0: what the file says">,
     Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">,

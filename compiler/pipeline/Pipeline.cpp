@@ -69,6 +69,7 @@ void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
   DistAssignMeshPassOptions mesh;
   mesh.file = options.file;
   mesh.devices = options.devices;
+  mesh.givenAxes.assign(options.axes.begin(), options.axes.end());
   mesh.dataParallel = options.dataParallel;
   mesh.replicas = options.replicas;
   mesh.tensorParallel = options.tensorParallel;

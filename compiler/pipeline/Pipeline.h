@@ -27,9 +27,12 @@ namespace partita::pipeline {
 /// The user's choices about the partition. If a choice is not given, the
 /// partition file decides, and then the compiler.
 struct PartitionOptions {
-  int devices = 0;      ///< in all; 0: as the file or the model says, or else 1
-  int dataParallel = 0; ///< replicas; 0: not given
-  int replicas = 0;     ///< that share a micro-batch; 0: not given
+  int devices = 0; ///< in all; 0: as the file or the model says, or else 1
+  /// "NAME=SIZE": the axes of the mesh, in order, as another plan of the model
+  /// has them; empty: as the file and the numbers below say.
+  std::vector<std::string> axes;
+  int dataParallel = 0;      ///< replicas; 0: not given
+  int replicas = 0;          ///< that share a micro-batch; 0: not given
   int tensorParallel = 0;    ///< devices that share tensors; 0: not given
   bool reproducible = false; ///< no number depends on how tensors are cut
   int zero = -1;        ///< what replicas share of a training; -1: not given;

@@ -217,6 +217,20 @@ def check_losses(work):
     print(f"{len(cases) + 1} losses over replicas have the gradients of one device")
 
 
+def check_micro_batches(work):
+    """Sums over three micro-batches of four samples, which two and four replicas share."""
+    labels = noise.integers(0, 5, 12)
+    labels[[0, 1, 7]] = -100
+    text = graph({"x": "double[b,4]"}, {"y": "double[b,5]"}, {"w": noise.standard_normal((4, 5))}, ["l = MatMul(x, w)", "y = Sigmoid(l)"])
+    inputs, flags = {"x": noise.standard_normal((12, 4)), "target": labels}, ("--gradients", "--loss", "cross_entropy:y", "--micro-batches", 3)
+    compile_text(work, text, "--dim", "b=4", *flags)
+    wanted = compute(work, inputs)
+    for n, more in ((2, ()), (4, ()), (2, ("--devices", 4))):
+        compile_text(work, text, "--dim", f"b={4 // n}", *flags, "--replicas", n, *more)
+        same(compute(work, inputs), wanted, f"three micro-batches that {n} replicas share, {more}", NEAR_ONE_DEVICE)
+    print("replicas share several micro-batches")
+
+
 def doubles(weights):
     return {name: value.astype("f8") if value.dtype == np.dtype("f4") else value for name, value in weights.items()}
 
@@ -280,7 +294,6 @@ ERRORS = [
      "nn.scatter has no derivative, and the loss depends on 'w' through it (a -> z -> loss)"),
     (["i = Cast<to = 7>(w)", "a = ai.partita.AllSum(i)", "f = Cast<to = 11>(a)", "y = Mul(x, f)"], ("--gradients", "--loss", "mse:y"), "depends on no parameter that is trained"),
     (["y = Mul(x, w)"], ("--gradients", "--loss", "mse:none"), "the model has no output 'none'"),
-    (["y = Mul(x, w)"], ("--loss", "mse:y", "--optimizer", "sgd"), "with 2 replicas that share a batch (--replicas): their gradients are not summed; compile the model for one"),
 ]
 
 
@@ -302,6 +315,7 @@ def check():
         if not words:
             check_ties(work)
             check_losses(work)
+            check_micro_batches(work)
             check_norm(work)
             check_mixture(work)
             check_halves(work)

@@ -72,10 +72,16 @@ Value GraphImport::getSampleNumbers(NodeImport &n) {
     return sampleNumbers;
   for (BlockArgument argument : main.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
-    if (type.getRank() > 0 && type.getDimSize(0) > 0)
-      return sampleNumbers = addInput(
-                 n, kSampleNumberInput,
+    if (type.getRank() == 0 || type.getDimSize(0) == 0)
+      continue;
+    sampleNumbers =
+        addInput(n, kSampleNumberInput,
                  RankedTensorType::get({type.getDimSize(0)}, b.getI64Type()));
+    // They are dealt out as samples are.
+    if (sampleNumbers)
+      main.setArgAttr(cast<BlockArgument>(sampleNumbers).getArgNumber(),
+                      nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+    return sampleNumbers;
   }
   (void)n.error("it computes otherwise for each sample in training, and the "
                 "model has no input of samples; --eval-mode leaves it as at "

@@ -112,6 +112,14 @@ private:
           return failure();
     if (count && !find(dist::kStageAxis))
       axes.push_back({dist::kStageAxis.str(), count, loc});
+    for (StringRef text : givenAxes) {
+      auto [name, size] = text.split('=');
+      int64_t number = 0;
+      if (name.empty() || size.getAsInteger(10, number) || number < 1)
+        return emitError(loc) << "'" << text << "' is no NAME=SIZE of an axis";
+      if (failed(say(name, number, loc, false)))
+        return failure();
+    }
     const std::optional<FileAxis> none;
     for (const FileAxis &axis : read.mesh)
       remarkName(axis.name);

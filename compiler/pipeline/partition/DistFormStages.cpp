@@ -66,8 +66,6 @@ public:
              << abi::countOf(devices.size(), "stage") << "; there is a stage "
              << last;
     makeMeshes(module);
-    if (failed(checkPhases()))
-      return failure();
     collect(stages);
     for (Phase phase :
          {Phase::prologue, Phase::forward, Phase::backward,
@@ -111,20 +109,6 @@ private:
       if (const UnitKey key{stage, phase}; formed.count(key))
         units.push_back(key);
     return units;
-  }
-
-  LogicalResult checkPhases() {
-    if (!phases.isTrained())
-      return success();
-    if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
-      for (auto axis : axes.getAsRange<dist::AxisAttr>())
-        if (axis.getName() == dist::kReplicaAxis)
-          return emitError(UnknownLoc::get(function.getContext()))
-                 << "replicas that share a micro-batch (the axis '"
-                 << axis.getName()
-                 << "') are not trained yet: leave it out; --data-parallel "
-                    "deals micro-batches out instead";
-    return success();
   }
 
   UnitKey keyOf(Operation *op) const {

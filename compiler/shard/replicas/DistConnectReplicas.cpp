@@ -194,6 +194,12 @@ private:
          llvm::enumerate(body.getTerminator()->getOperands())) {
       if (op.getResultDims()[index] >= 0 || !differ.contains(value))
         continue;
+      if (auto state = getResultAttr<FlatSymbolRefAttr>(index, nn::kStateAttr))
+        return emitError(value.getLoc())
+               << "it measures '" << state.getValue()
+               << "' in training, and each replica has other samples: write it "
+                  "with AllReduce of the domain ai.partita, or leave it as at "
+                  "inference (--eval-mode)";
       return emitError(value.getLoc())
              << getResultName(index)
              << " has no batch dimension, and replicas compute different "
@@ -203,14 +209,21 @@ private:
     return success();
   }
 
-  /// "the output 'y'".
-  std::string getResultName(size_t index) {
+  /// Of the model's result that is one of the replicas; null if none has it.
+  template <typename Attr> Attr getResultAttr(size_t index, StringRef name) {
     for (OpOperand &use : op.getOutputs()[index].getUses())
       if (isa<func::ReturnOp>(use.getOwner()))
-        if (auto name = op->getParentOfType<func::FuncOp>()
-                            .getResultAttrOfType<StringAttr>(
-                                use.getOperandNumber(), nn::kNameAttr))
-          return "the output '" + name.str() + "'";
+        if (auto found =
+                op->getParentOfType<func::FuncOp>().getResultAttrOfType<Attr>(
+                    use.getOperandNumber(), name))
+          return found;
+    return {};
+  }
+
+  /// "the output 'y'".
+  std::string getResultName(size_t index) {
+    if (auto name = getResultAttr<StringAttr>(index, nn::kNameAttr))
+      return "the output '" + name.str() + "'";
     return "result " + std::to_string(index);
   }
 

@@ -3,6 +3,8 @@
 // RUN: partita-opt --dist-assign-mesh=file=%t/mesh.yaml %t/model.mlir | FileCheck %s --check-prefix=MESH
 // RUN: partita-opt --dist-assign-mesh="file=%t/keys.yaml devices=8" %t/model.mlir | FileCheck %s --check-prefix=KEYS
 // RUN: partita-opt --dist-assign-mesh="data-parallel=1 devices=3" %t/model.mlir | FileCheck %s --check-prefix=NONE
+// RUN: partita-opt --dist-assign-mesh="axes=stage=2,data=3,rows=2 data-parallel=3" %t/model.mlir | FileCheck %s --check-prefix=AXES
+// RUN: not partita-opt --dist-assign-mesh="axes=stage" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=NOSIZE
 // RUN: partita-opt --dist-assign-mesh="data-parallel=2 replicas=3" %t/model.mlir | FileCheck %s --check-prefix=REPLICAS
 // RUN: not partita-opt --dist-assign-mesh="file=%t/replica.yaml replicas=3" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=OTHERS
 // RUN: not partita-opt --dist-assign-mesh=file=%t/replica.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=REPLICA
@@ -35,6 +37,8 @@
 // PLACES: targets.yaml:1:11: error: `targets` names 2 devices, and the axis 'stage' has 3: name one for each
 // UNLIKE: error: devices 0 ('cpu') and 1 ('remote-cpu') have the same stages, and must be of one kind
 // REPLICATED: error: devices 0 ('cpu') and 2 ('remote-cpu') have the same stages, and must be of one kind
+// AXES: dist.axes = [#dist.axis<"stage" = 2>, #dist.axis<"data" = 3>, #dist.axis<"rows" = 2>], dist.device_count = 2
+// NOSIZE: error: 'stage' is no NAME=SIZE of an axis
 // LIST: list.yaml:1:10: error: expected the target of each device
 // MAYBE: maybe.yaml:1:15: error: expected true or false, found 'maybe'
 // FLAGS: dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>, #dist.axis<"tensor" = 4>], dist.device_count = 3
