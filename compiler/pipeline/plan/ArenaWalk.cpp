@@ -76,8 +76,9 @@ private:
 ArenaWalk::ArenaWalk(plan::ProgramOp program)
     : module(program->getParentOfType<ModuleOp>()) {
   Block &body = program.getBody().front();
+  addPlaces(body);
   for (auto unit : body.getOps<plan::UnitOp>())
-    units[unit.getSymName()] = unit;
+    addUnit(unit);
   for (Operation &op : body)
     if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
       visit(step);
@@ -169,6 +170,38 @@ int64_t ArenaWalk::countBytes(std::vector<const LiveTensor *> alive) {
   return bytes;
 }
 
+void ArenaWalk::addPlaces(Block &body) {
+  for (auto slot : body.getOps<plan::SlotOp>()) {
+    if (!slot.isWritable() || !slot.getOffset())
+      continue;
+    Place &place = places[slot.getSlot()];
+    place = {openOf.size(),
+             static_cast<int64_t>(*slot.getOffset()),
+             slot.getByteSize(),
+             {},
+             slot.getSpan() == plan::Span::sum};
+    if (slot.getFrame())
+      place.copies = slot.getFrame().getDefiningOp<plan::FrameOp>().getCopies();
+    openOf.resize(openOf.size() + std::max<size_t>(place.copies.size(), 1), -1);
+  }
+}
+
+/// A unit is run for each micro-batch, so it is looked at once.
+void ArenaWalk::addUnit(plan::UnitOp unit) {
+  std::vector<Instruction> &instructions = units[unit.getSymName()];
+  for (Operation &op : unit.getBody().front()) {
+    auto instruction = dyn_cast<plan::InstructionOpInterface>(op);
+    if (!instruction)
+      continue;
+    Instruction &added = instructions.emplace_back();
+    added.op = &op;
+    for (Value slot : instruction.getInstructionReads())
+      added.reads.push_back(find(slot));
+    for (Value slot : instruction.getInstructionWrites())
+      added.writes.push_back(find(slot));
+  }
+}
+
 void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
   microBatch = step.getStepMicroBatch();
   ++stepCount;
@@ -184,62 +217,66 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
     if (step.getStepKind() == abi::StepKind::wait)
       slot = sent[key];
     if (slot && info.access == abi::SlotAccess::written)
-      write(slot, step);
+      write(find(slot), step);
     else if (slot)
-      read(slot);
+      read(find(slot));
     return;
   }
-  plan::UnitOp unit = units.lookup(run.getUnit());
-  if (!unit)
+  auto unit = units.find(run.getUnit());
+  if (unit == units.end())
     return;
-  for (Operation &op : unit.getBody().front()) {
-    auto instruction = dyn_cast<plan::InstructionOpInterface>(op);
-    if (!instruction)
-      continue;
-    moments.push_back({&op, microBatch});
-    for (Value slot : instruction.getInstructionReads())
-      read(slot);
-    for (Value slot : instruction.getInstructionWrites())
-      write(slot, &op);
+  for (const Instruction &instruction : unit->second) {
+    moments.push_back({instruction.op, microBatch});
+    for (const Place *place : instruction.reads)
+      read(place);
+    for (const Place *place : instruction.writes)
+      write(place, instruction.op);
   }
 }
 
-/// A slot that steps write, and where it begins on the micro-batch at hand;
-/// null if it is another.
-std::pair<plan::SlotOp, int64_t> ArenaWalk::locate(Value value) const {
-  auto slot = value.getDefiningOp<plan::SlotOp>();
-  if (!slot || !slot.isWritable() || !slot.getOffset())
-    return {};
-  int64_t offset = *slot.getOffset();
-  if (slot.getFrame()) {
-    ArrayRef<int64_t> copies =
-        slot.getFrame().getDefiningOp<plan::FrameOp>().getCopies();
-    offset += copies[microBatch % copies.size()];
-  }
-  return {slot, offset};
+/// Null if no step writes the slot.
+const ArenaWalk::Place *ArenaWalk::find(Value slot) const {
+  auto found = places.find(slot);
+  return found == places.end() ? nullptr : &found->second;
 }
 
-void ArenaWalk::read(Value value) {
-  auto [slot, offset] = locate(value);
-  if (auto it = openOf.find({slot, offset}); slot && it != openOf.end()) {
-    open[it->second].end = now();
-    open[it->second].last_step = stepCount;
+/// Which copy the micro-batch at hand has.
+size_t ArenaWalk::copyOf(const Place &place) const {
+  return place.copies.empty()
+             ? 0
+             : static_cast<size_t>(microBatch) % place.copies.size();
+}
+
+void ArenaWalk::read(const Place *place) {
+  if (!place)
+    return;
+  if (int64_t number = openOf[place->number + copyOf(*place)]; number >= 0) {
+    open[number].end = now();
+    open[number].last_step = stepCount;
   }
 }
 
 /// Each write begins another tensor; what was there is needed no more.
-void ArenaWalk::write(Value value, Operation *writer) {
-  auto [slot, offset] = locate(value);
-  if (!slot)
+void ArenaWalk::write(const Place *place, Operation *writer) {
+  if (!place)
     return;
-  auto [it, isNew] = openOf.try_emplace({slot, offset}, open.size());
-  if (isNew)
+  const size_t copy = copyOf(*place);
+  int64_t &number = openOf[place->number + copy];
+  if (number < 0) {
+    number = static_cast<int64_t>(open.size());
     open.emplace_back();
-  else
-    tensors.push_back(open[it->second]);
-  open[it->second] = {
-      writer, offset,    slot.getByteSize(), now(),
-      now(),  stepCount, stepCount,          slot.getSpan() == plan::Span::sum};
+  } else {
+    tensors.push_back(open[number]);
+  }
+  open[number] = {
+      writer,
+      place->offset + (place->copies.empty() ? 0 : place->copies[copy]),
+      place->bytes,
+      now(),
+      now(),
+      stepCount,
+      stepCount,
+      place->is_sum};
 }
 
 } // namespace partita::pipeline

@@ -10,8 +10,8 @@
 
 #include "dialects/plan/PlanDialect.h"
 
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace partita::pipeline {
@@ -59,19 +59,34 @@ public:
   static int64_t countBytes(std::vector<const LiveTensor *> alive);
 
 private:
+  /// A slot that steps write.
+  struct Place {
+    size_t number = 0; ///< of its first copy, in `openOf`
+    int64_t offset = 0, bytes = 0;
+    llvm::ArrayRef<int64_t> copies; ///< of its frame; empty: it is in none
+    bool is_sum = false;
+  };
+  struct Instruction {
+    mlir::Operation *op;
+    llvm::SmallVector<const Place *> reads, writes;
+  };
+
+  void addPlaces(mlir::Block &body);
+  void addUnit(plan::UnitOp unit);
   void visit(plan::ScheduleStepOpInterface step);
   int64_t now() const { return static_cast<int64_t>(moments.size()) - 1; }
-  std::pair<plan::SlotOp, int64_t> locate(mlir::Value value) const;
-  void read(mlir::Value value);
-  void write(mlir::Value value, mlir::Operation *writer);
+  const Place *find(mlir::Value slot) const;
+  size_t copyOf(const Place &place) const;
+  void read(const Place *place);
+  void write(const Place *place, mlir::Operation *writer);
 
   mutable mlir::ModuleOp module;
-  llvm::StringMap<plan::UnitOp> units;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::StringMap<std::vector<Instruction>> units;
   /// Instructions and steps, and their micro-batch, by time.
   std::vector<std::pair<mlir::Operation *, int64_t>> moments;
   llvm::SmallVector<LiveTensor> tensors, open;
-  /// By slot and offset.
-  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, size_t> openOf;
+  std::vector<int64_t> openOf; ///< in `open`, by copy of a slot; -1: none
   /// By channel and micro-batch.
   llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Value> sent;
   int64_t microBatch = 0; ///< of the step at hand
