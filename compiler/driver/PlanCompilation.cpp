@@ -134,9 +134,15 @@ LogicalResult PlanCompilation::runModelPhases() {
   if (options.partition.schedule == pipeline::kAutoSchedule) {
     ScheduleChoice choice = chooseSchedule(*module, options, partition);
     triedSchedules = std::move(choice.tried);
-    if (!triedSchedules.front().fits && triedSchedules.front().error.empty())
-      emitRemark(UnknownLoc::get(&context))
-          << "no schedule fits; '" << choice.name << "' needs least";
+    if (!triedSchedules.front().fits && triedSchedules.front().error.empty()) {
+      InFlightDiagnostic remark = emitRemark(UnknownLoc::get(&context));
+      remark << "no schedule fits; '" << choice.name
+             << "' needs least. Of a device they need: ";
+      for (auto [index, each] : llvm::enumerate(triedSchedules))
+        remark << (index ? ", " : "") << each.name << " "
+               << (each.error.empty() ? abi::bytesText(each.peakBytes)
+                                      : "unknown");
+    }
     schedule = options.partition.schedule = std::move(choice.name);
   }
   return partitionToFit(module, options, targets, partition);
