@@ -51,6 +51,15 @@ std::string stagesText(const std::vector<StageRow> &stages) {
   return table.text();
 }
 
+void completeRow(MemoryRow &row, int64_t arena, int64_t parameters,
+                 int64_t packed, int64_t workspace) {
+  row.weights = parameters - row.states;
+  row.gaps = arena - row.work - row.kept - row.gradients;
+  row.packed = packed;
+  row.workspace = workspace;
+  row.peak = arena + parameters + packed + workspace;
+}
+
 std::vector<std::pair<const char *, int64_t>>
 memoryFields(const MemoryRow &row) {
   return {{"state_bytes", row.states},       {"weight_bytes", row.weights},

@@ -45,6 +45,10 @@ struct MemoryRow {
   int64_t peak = 0;
   int64_t host = 0; ///< states in the host's memory
 };
+/// What the bytes of an arena, of weights and states, of packed weights and of
+/// scratch say of a row whose own kinds are known.
+void completeRow(MemoryRow &row, int64_t arena, int64_t parameters,
+                 int64_t packed, int64_t workspace);
 /// The bytes of a row with the keys that they have in JSON.
 std::vector<std::pair<const char *, int64_t>>
 memoryFields(const MemoryRow &row);

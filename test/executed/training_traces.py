@@ -47,10 +47,13 @@ SCHEDULES = {
 
 def units_of(trace):
     """By step and device: units as (name, begin, end), in the order of their beginnings. The last stage computes gradients with its forward."""
-    found = collections.defaultdict(list)
+    found, colours = collections.defaultdict(list), collections.defaultdict(set)
     for event in json.loads(trace.read_text())["traceEvents"]:
         if event["ph"] == "X" and event.get("cat") == "unit":
+            colours[event["name"][0].replace("B", "I")].add(event["cname"])
             found[event["args"]["step"], event["tid"]].append((event["name"], event["ts"], event["ts"] + event["dur"]))
+    if len(set().union(*colours.values())) != len(colours) or any(len(each) != 1 for each in colours.values()):
+        raise Failure(f"phases have the colours {dict(colours)}")
     return {key: sorted(units, key=lambda unit: unit[1]) for key, units in found.items()}
 
 

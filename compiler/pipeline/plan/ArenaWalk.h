@@ -39,9 +39,6 @@ class ArenaWalk {
 public:
   explicit ArenaWalk(plan::ProgramOp program);
 
-  /// How many tensors there were.
-  size_t size() const { return tensors.size(); }
-
   /// The moment at which most bytes are needed; a byte that two tensors share
   /// counts once.
   Moment findPeak() const;

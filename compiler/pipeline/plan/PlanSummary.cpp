@@ -55,12 +55,10 @@ static std::optional<abi::MemoryRow> summarizeMemory(plan::ProgramOp program,
   row.gradients = parts[2];
   row.kept = parts[3];
   row.work = parts[4];
-  row.weights = program.getParameterBytes().value_or(0) - row.states;
-  row.gaps =
-      program.getArenaBytes().value_or(0) - row.work - row.kept - row.gradients;
-  row.packed = program.getPackedBytes().value_or(0);
-  row.workspace = program.getWorkspaceBytes().value_or(0);
-  row.peak = getPlannedPeak(program);
+  completeRow(row, program.getArenaBytes().value_or(0),
+              program.getParameterBytes().value_or(0),
+              program.getPackedBytes().value_or(0),
+              program.getWorkspaceBytes().value_or(0));
   return row;
 }
 

@@ -101,7 +101,7 @@ struct PlanSummary {
   std::vector<ScheduleSummary> schedules;
   std::vector<ZeroSummary> zeros; ///< empty: a person chose
   std::vector<StageSummary> stages;
-  /// A row for each program of a training; empty where it is too long for that.
+  /// A row for each program of a training.
   std::vector<abi::MemoryRow> memory;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

@@ -114,12 +114,8 @@ std::vector<abi::MemoryRow> memoryRows(const Model &model) {
     row.gradients = parts->gradients();
     row.kept = parts->kept();
     row.work = parts->work();
-    row.weights = program.parameter_bytes() - row.states;
-    row.gaps = program.arena_bytes() - row.work - row.kept - row.gradients;
-    row.packed = program.packed_bytes();
-    row.workspace = program.workspace_bytes();
-    row.peak = program.arena_bytes() + program.parameter_bytes() +
-               program.packed_bytes() + program.workspace_bytes();
+    completeRow(row, program.arena_bytes(), program.parameter_bytes(),
+                program.packed_bytes(), program.workspace_bytes());
   }
   return rows;
 }

@@ -48,11 +48,13 @@ public:
     const runtime::ProfileEvent &event = item.event;
     const std::optional<abi::ProgramStep> step = entryOf(model, event);
     Json json = slice(item, waited, event.end_ns - event.begin_ns);
-    Json &args = json["args"];
+    // An object that gets more keys moves those that it has.
+    Json args = std::move(json["args"]);
     if (step && step->kind == abi::StepKind::run)
       describeRun(event, *step, json, args);
     else if (step)
       describeTransfer(event, *step, waited, json, args);
+    json["args"] = std::move(args);
     return json;
   }
 
@@ -96,6 +98,12 @@ public:
   }
 
 private:
+  /// By the first letter of units, the names that chrome://tracing has for
+  /// colours. Perfetto takes its own, by names without their numbers.
+  static constexpr std::pair<char, const char *> kColours[] = {
+      {'P', "grey"},          {'F', "good"},  {'B', "rail_response"},
+      {'I', "rail_response"}, {'W', "olive"}, {'U', "black"}};
+
   /// From one time after the event's begin to another.
   Json slice(const Profile::Event &item, int64_t from, int64_t to) const {
     const runtime::ProfileEvent &event = item.event;
@@ -128,6 +136,9 @@ private:
     if (event.instruction < 0) {
       json["name"] = name + " #" + std::to_string(event.micro_batch);
       json["cat"] = "unit";
+      for (auto [phase, colour] : kColours)
+        if (name.front() == phase)
+          json["cname"] = colour;
       if (unit->stage() >= 0 && size_t(unit->stage()) < stages.size()) {
         const StageInfo &stage = stages[size_t(unit->stage())];
         args["stage"] = stage.name;
