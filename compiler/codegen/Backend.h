@@ -169,15 +169,17 @@ public:
   /// Whether a cluster's kernel is so small that it should start together with
   /// others that do not wait for it, nor it for them.
   virtual bool isGrouped(nn::ClusterOp cluster) const { return false; }
-  /// Whether these kernels can start as one.
-  virtual bool canGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels) const {
+  /// Whether these kernels can start as one. Operand i of all kernels, one
+  /// kernel after another, is operand inputs[i] of that one.
+  virtual bool canGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels,
+                        llvm::ArrayRef<int64_t> inputs) const {
     return false;
   }
   /// Appends one kernel that computes what all of these do, to the block of
-  /// `b`. Its operands and results are theirs, one kernel after another.
-  virtual BuiltKernel
-  groupKernels(mlir::OpBuilder &b,
-               llvm::ArrayRef<mlir::func::FuncOp> kernels) const {
+  /// `b`. Its results are theirs, one kernel after another.
+  virtual BuiltKernel groupKernels(mlir::OpBuilder &b,
+                                   llvm::ArrayRef<mlir::func::FuncOp> kernels,
+                                   llvm::ArrayRef<int64_t> inputs) const {
     llvm::report_fatal_error("kernels of this kind of device have no groups");
   }
 

@@ -189,13 +189,14 @@ public:
     return bytes <= kMostMemberBytes;
   }
 
-  bool canGroup(ArrayRef<func::FuncOp> kernels) const override {
-    return succeeded(formGroup(kernels));
+  bool canGroup(ArrayRef<func::FuncOp> kernels,
+                ArrayRef<int64_t> inputs) const override {
+    return succeeded(formGroup(kernels, inputs));
   }
 
-  BuiltKernel groupKernels(OpBuilder &b,
-                           ArrayRef<func::FuncOp> kernels) const override {
-    FailureOr<KernelGroup> group = formGroup(kernels);
+  BuiltKernel groupKernels(OpBuilder &b, ArrayRef<func::FuncOp> kernels,
+                           ArrayRef<int64_t> inputs) const override {
+    FailureOr<KernelGroup> group = formGroup(kernels, inputs);
     BuiltKernel built;
     built.function = buildGroup(b, *group);
     built.extent = 0;

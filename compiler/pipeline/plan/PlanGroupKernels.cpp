@@ -32,6 +32,23 @@ namespace {
 
 using Clusters = SmallVector<nn::ClusterOp>;
 
+/// What clusters read: each value once, and for each of their operands, one
+/// cluster after another, which value it is.
+struct Inputs {
+  explicit Inputs(const Clusters &clusters) {
+    llvm::SmallDenseMap<Value, int64_t> known;
+    for (nn::ClusterOp cluster : clusters)
+      for (Value operand : cluster->getOperands()) {
+        auto [number, isNew] = known.try_emplace(operand, values.size());
+        if (isNew)
+          values.push_back(operand);
+        numbers.push_back(number->second);
+      }
+  }
+  SmallVector<Value> values;
+  SmallVector<int64_t> numbers;
+};
+
 plan::KernelAttr getKernel(nn::ClusterOp cluster) {
   return cast<plan::KernelAttr>(cluster.getLoweringAttr());
 }
@@ -120,7 +137,8 @@ private:
       Group &group = open[getKernel(cluster).getLaunch().back()];
       Clusters joined = group.members;
       joined.push_back(cluster);
-      if (joined.size() > 1 && !backend->canGroup(findKernels(joined)))
+      if (joined.size() > 1 &&
+          !backend->canGroup(findKernels(joined), Inputs(joined).numbers))
         close(group);
       group.add(cluster);
     }
@@ -135,17 +153,21 @@ private:
     });
   }
 
-  /// The kernel of a group. Groups of the same kernels share it.
-  plan::KernelAttr getGroupKernel(const Clusters &group) {
+  /// The kernel of a group. Groups of the same kernels that share as many
+  /// operands share it.
+  plan::KernelAttr getGroupKernel(const Clusters &group,
+                                  ArrayRef<int64_t> inputs) {
     std::string key;
     for (nn::ClusterOp member : group)
       key += getKernel(member).getName().str() + " ";
+    for (int64_t input : inputs)
+      key += std::to_string(input) + " ";
     plan::KernelAttr &kernel = groups[key];
     if (kernel)
       return kernel;
     SmallVector<func::FuncOp> kernels = findKernels(group);
     OpBuilder b = OpBuilder::atBlockEnd(kernels.front()->getBlock());
-    codegen::BuiltKernel built = backend->groupKernels(b, kernels);
+    codegen::BuiltKernel built = backend->groupKernels(b, kernels, inputs);
     // Of "k3_relu" the word: it tells a reader of a profile what it is.
     const std::string name = ("g" + Twine(groups.size() - 1) + "_" +
                               kernels.front().getName().split('_').second +
@@ -158,28 +180,33 @@ private:
   }
 
   void form(const Clusters &group, double launchNs) {
-    SmallVector<Value> operands;
+    const Inputs inputs(group);
     SmallVector<Type> types;
     SmallVector<Location> locations;
     for (nn::ClusterOp member : group) {
-      llvm::append_range(operands, member->getOperands());
       llvm::append_range(types, member->getResultTypes());
       locations.push_back(member.getLoc());
       grouped.insert(getKernel(member).getName());
     }
     OpBuilder b(group.back());
     auto all =
-        nn::ClusterOp::create(b, b.getFusedLoc(locations), types, operands,
-                              nn::ClusterKind::kernel, getGroupKernel(group));
+        nn::ClusterOp::create(b, b.getFusedLoc(locations), types, inputs.values,
+                              nn::ClusterKind::kernel,
+                              getGroupKernel(group, inputs.numbers));
     writePrice(all, group, launchNs);
-    b.setInsertionPointToEnd(&all.getBody().emplaceBlock());
+    Block &merged = all.getBody().emplaceBlock();
+    for (Value value : inputs.values)
+      merged.addArgument(value.getType(), value.getLoc());
+    b.setInsertionPointToEnd(&merged);
     IRMapping mapping;
     SmallVector<Value> yielded;
+    ArrayRef<int64_t> numbers = inputs.numbers;
     for (nn::ClusterOp member : group) {
       Block &body = member.getBody().front();
       for (BlockArgument argument : body.getArguments())
-        mapping.map(argument, b.getBlock()->addArgument(argument.getType(),
-                                                        argument.getLoc()));
+        mapping.map(argument, merged.getArgument(static_cast<unsigned>(
+                                  numbers[argument.getArgNumber()])));
+      numbers = numbers.drop_front(body.getNumArguments());
       for (Operation &op : body.without_terminator())
         b.clone(op, mapping);
       for (Value value : body.getTerminator()->getOperands())

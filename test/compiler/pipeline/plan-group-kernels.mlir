@@ -56,6 +56,35 @@ module attributes {plan.target = "cuda:sm_90"} {
 
 // -----
 
+module attributes {plan.target = "cuda:sm_90"} {
+  dist.mesh @d0 [0] kind "cuda"
+  // What both members read is one operand, and neither may write upon it.
+  // CHECK-LABEL: func.func @main
+  // CHECK: nn.cluster kernel (%{{.*}} = %[[A:.*]], %{{.*}} = %[[B:.*]]) : (tensor<8x8xf32>, tensor<8x8xf32>)
+  // CHECK-SAME: #plan.kernel<"g0_add_x2", extent = 0, grain = 1, in_place = [1, 1],
+  func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (!dist.placed<tensor<8x8xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>)
+      attributes {dist.devices = array<i64: 0>, dist.device_count = 1 : i64} {
+    %r:2 = dist.stage "F0" 0 on @d0 blocks ["B0"] (%x, %y) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (!dist.placed<tensor<8x8xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>) {
+    ^bb0(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>):
+      %0 = nn.cluster kernel (%i = %a) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+        %s = nn.add %i, %i : tensor<8x8xf32>
+        nn.yield %s : tensor<8x8xf32>
+      }
+      %1 = nn.cluster kernel (%i = %a, %j = %b) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
+        %s = nn.mul %i, %j : tensor<8x8xf32>
+        nn.yield %s : tensor<8x8xf32>
+      }
+      dist.yield %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+    }
+    return %r#0, %r#1 : !dist.placed<tensor<8x8xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>
+  }
+  // CHECK: func.func @g0_add_x2(%[[A:[a-z0-9]+]]: {{[^,]*}}, %[[B:[a-z0-9]+]]: {{[^,]*}}, %[[X:[a-z0-9]+]]: {{[^,]*}}, %[[Y:[a-z0-9]+]]: {{.*}})
+  // CHECK: call @k0_add(%[[A]], %[[X]])
+  // CHECK: call @k1_mul(%[[A]], %[[B]], %[[Y]])
+}
+
+// -----
+
 // A CPU starts each kernel by itself.
 module {
   dist.mesh @d0 [0]

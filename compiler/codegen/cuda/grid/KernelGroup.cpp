@@ -19,11 +19,6 @@ using namespace mlir;
 
 namespace partita::codegen::cuda {
 
-int64_t KernelGroup::countInputs() const {
-  GroupMember last = members.back();
-  return last.firstInput + last.countInputs();
-}
-
 int64_t KernelGroup::getBlocks() const {
   int64_t blocks = 0;
   for (const GroupMember &member : members)
@@ -32,11 +27,18 @@ int64_t KernelGroup::getBlocks() const {
 }
 
 SmallVector<int64_t> KernelGroup::getInPlace() const {
-  SmallVector<int64_t> pairs;
+  SmallVector<int64_t> pairs, readers(static_cast<size_t>(inputs), 0);
   for (const GroupMember &member : members)
-    for (auto [place, number] : llvm::enumerate(member.schedule.kernel.inPlace))
-      pairs.push_back(
-          number + (place % 2 == 0 ? member.firstInput : member.firstResult));
+    for (int64_t input : member.inputs)
+      ++readers[static_cast<size_t>(input)];
+  for (const GroupMember &member : members) {
+    ArrayRef<int64_t> own = member.schedule.kernel.inPlace;
+    for (size_t i = 0; i + 1 < own.size(); i += 2) {
+      const int64_t input = member.inputs[static_cast<size_t>(own[i])];
+      if (readers[static_cast<size_t>(input)] == 1)
+        llvm::append_values(pairs, input, member.firstResult + own[i + 1]);
+    }
+  }
   return pairs;
 }
 
@@ -45,9 +47,12 @@ bool isGroup(func::FuncOp kernel) {
          !kernel.getBody().front().getOps<func::CallOp>().empty();
 }
 
-FailureOr<KernelGroup> formGroup(ArrayRef<func::FuncOp> kernels) {
+FailureOr<KernelGroup> formGroup(ArrayRef<func::FuncOp> kernels,
+                                 ArrayRef<int64_t> inputs) {
   KernelGroup group;
-  int64_t inputs = 0, results = 0, sharedBytes = 0;
+  for (int64_t input : inputs)
+    group.inputs = std::max(group.inputs, input + 1);
+  int64_t results = 0, sharedBytes = 0;
   llvm::SmallDenseSet<Operation *> known;
   for (func::FuncOp kernel : kernels) {
     FailureOr<GridSchedule> schedule = readGrid(kernel);
@@ -56,53 +61,62 @@ FailureOr<KernelGroup> formGroup(ArrayRef<func::FuncOp> kernels) {
     // Each kernel's code has its own shared memory.
     if (known.insert(kernel).second)
       sharedBytes += getSharedBytes(*schedule);
-    group.members.push_back({kernel, std::move(*schedule), inputs, results});
-    inputs += group.members.back().countInputs();
+    const size_t count = kernel.getNumArguments() - kernel.getNumResults();
+    group.members.push_back({kernel, std::move(*schedule),
+                             llvm::to_vector(inputs.take_front(count)),
+                             results});
+    inputs = inputs.drop_front(count);
     results += group.members.back().countResults();
     if (group.members.back().schedule.threads != group.getThreads())
       return failure();
   }
-  if (sharedBytes > kMostSharedBytes || inputs + results > kMostGroupOperands ||
+  if (sharedBytes > kMostSharedBytes ||
+      group.inputs + results > kMostGroupOperands ||
       static_cast<int64_t>(kernels.size()) > kMostMembers)
     return failure();
   return group;
 }
 
+/// The argument of the group's function that is the argument `number` of a
+/// member's.
+static unsigned getArgument(const KernelGroup &group, const GroupMember &member,
+                            unsigned number) {
+  const size_t own = member.inputs.size();
+  return static_cast<unsigned>(number < own
+                                   ? member.inputs[number]
+                                   : group.inputs + member.firstResult +
+                                         static_cast<int64_t>(number - own));
+}
+
 func::FuncOp buildGroup(OpBuilder &b, KernelGroup &group) {
-  SmallVector<Type> inputs, outputs;
-  SmallVector<Attribute> attributes, outputAttributes;
+  SmallVector<Type> arguments(static_cast<size_t>(group.inputs)), outputs;
   SmallVector<Location> locations;
   for (GroupMember &member : group.members) {
-    const int64_t count = member.countInputs();
     locations.push_back(member.kernel.getLoc());
-    for (auto [number, type] :
-         llvm::enumerate(member.kernel.getArgumentTypes())) {
-      const bool isInput = static_cast<int64_t>(number) < count;
-      (isInput ? inputs : outputs).push_back(type);
-      Attribute attribute = member.kernel.getArgAttrDict(number);
-      (isInput ? attributes : outputAttributes)
-          .push_back(attribute ? attribute : b.getDictionaryAttr({}));
-    }
+    ArrayRef<Type> types = member.kernel.getArgumentTypes();
+    for (auto [input, type] : llvm::zip(member.inputs, types))
+      arguments[static_cast<size_t>(input)] = type;
+    llvm::append_range(outputs, types.drop_front(member.inputs.size()));
   }
-  SmallVector<Type> arguments(inputs);
   llvm::append_range(arguments, outputs);
-  llvm::append_range(attributes, outputAttributes);
   OpBuilder::InsertionGuard guard(b);
   const Location loc = b.getFusedLoc(locations);
   auto function = func::FuncOp::create(b, loc, "group",
                                        b.getFunctionType(arguments, outputs));
-  function.setAllArgAttrs(attributes);
   function->setAttr(kGridAttr,
                     b.getDictionaryAttr(b.getNamedAttr(
                         "threads", b.getI64IntegerAttr(group.getThreads()))));
   b.setInsertionPointToEnd(function.addEntryBlock());
   SmallVector<Value> returned;
   for (GroupMember &member : group.members) {
-    SmallVector<Value> operands(
-        function.getArguments().slice(member.firstInput, member.countInputs()));
-    llvm::append_range(operands, function.getArguments().slice(
-                                     inputs.size() + member.firstResult,
-                                     member.countResults()));
+    SmallVector<Value> operands;
+    for (unsigned i = 0; i < member.kernel.getNumArguments(); ++i) {
+      const unsigned number = getArgument(group, member, i);
+      operands.push_back(function.getArgument(number));
+      // One reader that cannot rely on it is enough.
+      if (member.kernel.getArgAttr(i, kUnalignedAttr))
+        function.setArgAttr(number, kUnalignedAttr, b.getUnitAttr());
+    }
     auto call = func::CallOp::create(b, member.kernel.getLoc(), member.kernel,
                                      operands);
     llvm::append_range(returned, call.getResults());
@@ -114,7 +128,9 @@ func::FuncOp buildGroup(OpBuilder &b, KernelGroup &group) {
 FailureOr<KernelGroup> readGroup(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   SmallVector<func::FuncOp> kernels;
-  SmallVector<Value> inputs, outputs, returned;
+  SmallVector<int64_t> inputs;
+  SmallVector<Value> arguments, outputs, returned;
+  llvm::SmallDenseMap<Value, int64_t> numbers;
   for (Operation &op : function.getBody().front().without_terminator()) {
     auto call = dyn_cast<func::CallOp>(op);
     auto kernel =
@@ -124,13 +140,18 @@ FailureOr<KernelGroup> readGroup(func::FuncOp function) {
                           "kernels");
     kernels.push_back(kernel);
     const size_t count = kernel.getNumArguments() - kernel.getNumResults();
-    llvm::append_range(inputs, call.getOperands().take_front(count));
+    for (Value input : call.getOperands().take_front(count)) {
+      auto [known, isNew] = numbers.try_emplace(input, numbers.size());
+      if (isNew)
+        arguments.push_back(input);
+      inputs.push_back(known->second);
+    }
     llvm::append_range(outputs, call.getOperands().drop_front(count));
     llvm::append_range(returned, call.getResults());
   }
-  FailureOr<KernelGroup> group = formGroup(kernels);
-  llvm::append_range(inputs, outputs);
-  if (failed(group) || !llvm::equal(inputs, function.getArguments()) ||
+  FailureOr<KernelGroup> group = formGroup(kernels, inputs);
+  llvm::append_range(arguments, outputs);
+  if (failed(group) || !llvm::equal(arguments, function.getArguments()) ||
       !llvm::equal(returned,
                    function.getBody().front().getTerminator()->getOperands()))
     return function.emitError("the kernel is no group: its members do not fit "
@@ -146,16 +167,13 @@ using Alike = SmallVector<GroupMember *>;
 
 /// The buffers of the member of this number, of those that are alike. `which`:
 /// null if there is one.
-SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp group,
-                                 int64_t inputs, ArrayRef<GroupMember *> alike,
-                                 Value which) {
-  const Location loc = group.getLoc();
+SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp function,
+                                 const KernelGroup &group,
+                                 ArrayRef<GroupMember *> alike, Value which) {
+  const Location loc = function.getLoc();
   SmallVector<Value> buffers;
-  auto argument = [&](GroupMember &member, int64_t number) -> Value {
-    const int64_t own = member.countInputs();
-    return group.getArgument(number < own
-                                 ? member.firstInput + number
-                                 : inputs + member.firstResult + number - own);
+  auto argument = [&](const GroupMember &member, unsigned number) -> Value {
+    return function.getArgument(getArgument(group, member, number));
   };
   for (unsigned i = 0; i < alike.front()->kernel.getNumArguments(); ++i)
     buffers.push_back(argument(*alike.front(), i));
@@ -165,8 +183,9 @@ SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp group,
     Value isOther =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, which, number);
     for (auto [i, buffer] : llvm::enumerate(buffers))
-      buffer = arith::SelectOp::create(b, loc, isOther,
-                                       argument(*alike[other], i), buffer);
+      if (Value own = argument(*alike[other], static_cast<unsigned>(i));
+          own != buffer)
+        buffer = arith::SelectOp::create(b, loc, isOther, own, buffer);
   }
   return buffers;
 }
@@ -206,7 +225,7 @@ LogicalResult emitGroup(func::FuncOp function, ModuleOp target) {
       own = arith::RemUIOp::create(inner, loc, own, constant(inner, blocks));
     }
     SmallVector<Value> buffers =
-        selectBuffers(inner, func, group->countInputs(), alike, which);
+        selectBuffers(inner, func, *group, alike, which);
     for (auto [i, buffer] : llvm::enumerate(buffers))
       if (kernel.getArgAttr(i, kUnalignedAttr))
         unaligned.insert(buffer);

@@ -17,7 +17,8 @@
 //     return %a, %b
 //   }
 //
-// Members that are the same kernel share its code.
+// Members that are the same kernel share its code, and an operand that several
+// members read is one of the group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,32 +38,35 @@ inline constexpr int64_t kMostMembers = 64, kMostMemberBlocks = 1024,
                          kMostGroupOperands = 512,
                          kMostMemberBytes = int64_t(4) << 20;
 
-/// One member of a group: where its operands and results begin among those of
-/// the group.
+/// One member of a group: its operands among those of the group, and where its
+/// results begin.
 struct GroupMember {
   mlir::func::FuncOp kernel;
   GridSchedule schedule;
-  int64_t firstInput = 0, firstResult = 0;
+  llvm::SmallVector<int64_t> inputs;
+  int64_t firstResult = 0;
 
   int64_t countResults() { return kernel.getNumResults(); }
-  int64_t countInputs() { return kernel.getNumArguments() - countResults(); }
 };
 
 struct KernelGroup {
   llvm::SmallVector<GroupMember, 2> members;
-  int64_t countInputs() const;
+  int64_t inputs = 0; ///< how many there are
   int64_t getBlocks() const;
   int64_t getThreads() const { return members.front().schedule.threads; }
-  /// Pairs (operand, result) of the group, as its members have them.
+  /// Pairs (operand, result) of the group, as its members have them. What
+  /// several members read is written by none.
   llvm::SmallVector<int64_t> getInPlace() const;
 };
 
 /// Whether a kernel is a group.
 bool isGroup(mlir::func::FuncOp kernel);
 
-/// Puts kernels together. Fails if they cannot be one group.
+/// Puts kernels together. Operand i of all kernels, one kernel after another,
+/// is operand inputs[i] of the group. Fails if they cannot be one group.
 mlir::FailureOr<KernelGroup>
-formGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels);
+formGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels,
+          llvm::ArrayRef<int64_t> inputs);
 
 /// Appends the group's function to the block of `b`.
 mlir::func::FuncOp buildGroup(mlir::OpBuilder &b, KernelGroup &group);
