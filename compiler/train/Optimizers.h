@@ -1,4 +1,4 @@
-//===- Optimizers.h - Steps of optimizers as formulas -----------*- C++ -*-===//
+//===- Optimizers.h - The steps of PyTorch's optimizers ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 #define PARTITA_COMPILER_TRAIN_OPTIMIZERS_H
 
 #include "compiler/train/OptimizerSpec.h"
-#include "dialects/nn/grad/Term.h"
+#include "dialects/nn/grad/OptimizerSteps.h"
 
 namespace partita::train {
 
@@ -28,17 +28,11 @@ struct StepNumbers {
   nn::grad::Term step; ///< 1, 2, ...
 };
 
-/// The values after a step.
-struct Stepped {
-  nn::grad::Term parameter;
-  llvm::SmallVector<nn::grad::Term> moments;
-};
-
 /// One step, by the formulas of PyTorch's optimizers of these names. All
 /// tensors have one shape and type.
-Stepped step(const OptimizerSpec &spec, const StepNumbers &numbers,
-             nn::grad::Term parameter, nn::grad::Term gradient,
-             llvm::ArrayRef<nn::grad::Term> moments);
+nn::grad::Stepped step(const OptimizerSpec &spec, const StepNumbers &numbers,
+                       nn::grad::Term parameter, nn::grad::Term gradient,
+                       llvm::ArrayRef<nn::grad::Term> moments);
 
 } // namespace partita::train
 

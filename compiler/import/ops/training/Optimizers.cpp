@@ -14,24 +14,20 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "dialects/nn/grad/OptimizerSteps.h"
 
 using namespace llvm;
 using namespace mlir;
+using namespace partita::nn::grad;
 
 namespace partita::import {
 namespace {
-
-Value add(NodeImport &n, Value x, Value y) { return n.binary<nn::AddOp>(x, y); }
-Value mul(NodeImport &n, Value x, Value y) { return n.binary<nn::MulOp>(x, y); }
-Value scale(NodeImport &n, Value x, double factor) {
-  return mul(n, x, n.splat(factor, x));
-}
 
 /// The operands of a node that updates tensors.
 class Update {
 public:
   /// `lists`: how many lists of tensors there are.
-  Update(NodeImport &n, unsigned lists) : n(n), lists(lists) {}
+  Update(NodeImport &n, unsigned lists) : n(n), b(n.loc, n.b), lists(lists) {}
 
   /// Fails with an error if the lists are not as long as each other, or if
   /// tensors that belong together differ in shape or type.
@@ -59,103 +55,80 @@ public:
   unsigned count() const {
     return static_cast<unsigned>((n.inputs.size() - 2) / lists);
   }
-  Value tensor(unsigned list, unsigned which) const {
-    return n.input(2 + list * count() + which);
-  }
-  LogicalResult result(unsigned list, unsigned which, Value value) {
-    return n.result(list * count() + which, value);
-  }
 
-  /// The learning rate and the count, as numbers of f64: powers of a decay that
-  /// is nearly 1 need them.
-  Value rate() { return number(0); }
-  Value updates() { return number(1); }
-  /// Such a number as a tensor of the type of `like`.
-  Value spread(Value x, Value like) {
-    return n.broadcastTo(n.cast(x, n.elementOf(like)), n.shapeOf(like));
-  }
+  /// The learning rate, and how many updates there were, as f64.
+  Term rate() { return number(0); }
+  Term updates() { return number(1); }
 
+  /// A tensor of a list, as a term.
+  Term term(unsigned list, unsigned which) {
+    return Term(b, tensor(list, which));
+  }
   /// The gradient, with the one of a penalty for large elements.
-  Value gradient(unsigned which, double penalty) {
-    Value g = tensor(1, which);
-    return penalty == 0 ? g : add(n, scale(n, tensor(0, which), penalty), g);
+  Term gradient(unsigned which) {
+    const double penalty = n.floatAttr("norm_coefficient", 0);
+    Term g = term(1, which);
+    return penalty == 0 ? g : g + term(0, which) * penalty;
+  }
+
+  LogicalResult setResults(unsigned which, const Stepped &stepped) {
+    if (failed(n.result(which, stepped.parameter.get())))
+      return failure();
+    for (auto [i, moment] : enumerate(stepped.moments))
+      if (failed(n.result(static_cast<unsigned>(i + 1) * count() + which,
+                          moment.get())))
+        return failure();
+    return success();
   }
 
 private:
-  Value number(unsigned input) {
-    return n.cast(n.reshape(n.input(input), {}), n.b.getF64Type());
+  Value tensor(unsigned list, unsigned which) const {
+    return n.input(2 + list * count() + which);
+  }
+  Term number(unsigned input) {
+    return Term(b, n.reshape(n.input(input), {})).cast(b.getF64Type());
   }
 
   NodeImport &n;
+  ImplicitLocOpBuilder b;
   const unsigned lists;
 };
-
-/// x - rate * direction.
-Value descend(NodeImport &n, Value x, Value rate, Value direction) {
-  return n.binary<nn::SubOp>(x, mul(n, rate, direction));
-}
 
 LogicalResult importAdagrad(NodeImport &n) {
   Update update(n, 3);
   if (failed(update.check()))
     return failure();
-  const double decay = n.floatAttr("decay_factor", 0),
-               epsilon = n.floatAttr("epsilon", 1e-6f),
-               penalty = n.floatAttr("norm_coefficient", 0);
-  Value growth = scale(n, update.updates(), decay);
-  Value rate =
-      n.binary<nn::DivOp>(update.rate(), add(n, growth, n.splat(1, growth)));
-  for (unsigned i = 0; i < update.count(); ++i) {
-    Value x = update.tensor(0, i), g = update.gradient(i, penalty);
-    Value squares = add(n, update.tensor(2, i), mul(n, g, g));
-    Value size = n.unary<nn::SqrtOp>(squares);
-    size = add(n, size, n.splat(epsilon, size));
-    Value step = n.binary<nn::DivOp>(mul(n, update.spread(rate, x), g), size);
-    if (failed(update.result(0, i, n.binary<nn::SubOp>(x, step))) ||
-        failed(update.result(1, i, squares)))
+  const Adagrad with{fallingRate(update.rate(), n.floatAttr("decay_factor", 0),
+                                 update.updates()),
+                     n.floatAttr("epsilon", 1e-6f)};
+  for (unsigned i = 0; i < update.count(); ++i)
+    if (failed(
+            update.setResults(i, step(with, update.term(0, i),
+                                      update.gradient(i), update.term(2, i)))))
       return failure();
-  }
   return success();
-}
-
-/// The learning rate, made larger by as much as the first averages, which begin
-/// with 0, are too small.
-Value adjustRate(NodeImport &n, Update &update, double alpha, double beta) {
-  Value rate = update.rate(), t = update.updates();
-  auto rest = [&](double decay) {
-    Value one = n.splat(1, t);
-    return n.binary<nn::SubOp>(one, n.binary<nn::PowOp>(n.splat(decay, t), t));
-  };
-  Value adjusted = n.binary<nn::DivOp>(
-      mul(n, rate, n.unary<nn::SqrtOp>(rest(beta))), rest(alpha));
-  Value isLater = n.compare(nn::ComparePredicate::gt, t, n.splat(0, t));
-  return n.select(isLater, adjusted, rate);
 }
 
 LogicalResult importAdam(NodeImport &n) {
   Update update(n, 4);
   if (failed(update.check()))
     return failure();
-  const double alpha = n.floatAttr("alpha", 0.9f),
-               beta = n.floatAttr("beta", 0.999f),
-               epsilon = n.floatAttr("epsilon", 1e-6f),
-               penalty = n.floatAttr("norm_coefficient", 0),
-               shrink = n.floatAttr("norm_coefficient_post", 0);
-  Value rate = adjustRate(n, update, alpha, beta);
+  Adam with;
+  with.beta1 = n.floatAttr("alpha", 0.9f);
+  with.beta2 = n.floatAttr("beta", 0.999f);
+  with.eps = n.floatAttr("epsilon", 1e-6f);
+  // The rate makes up for averages that begin with 0, and eps is not made
+  // larger by that. Before the first update there is nothing to make up for.
+  Term t = update.updates(), rate = update.rate();
+  with.rate = select(
+      t > 0.0, rate * sqrt(rest(with.beta2, t)) / rest(with.beta1, t), rate);
+  const double shrink = n.floatAttr("norm_coefficient_post", 0);
   for (unsigned i = 0; i < update.count(); ++i) {
-    Value x = update.tensor(0, i), g = update.gradient(i, penalty);
-    Value mean =
-        add(n, scale(n, update.tensor(2, i), alpha), scale(n, g, 1 - alpha));
-    Value squares = add(n, scale(n, update.tensor(3, i), beta),
-                        scale(n, mul(n, g, g), 1 - beta));
-    Value size = n.unary<nn::SqrtOp>(squares);
-    size = add(n, size, n.splat(epsilon, size));
-    Value y =
-        descend(n, x, update.spread(rate, x), n.binary<nn::DivOp>(mean, size));
+    Stepped stepped = step(with, update.term(0, i), update.gradient(i),
+                           update.term(2, i), update.term(3, i));
     if (shrink != 0)
-      y = scale(n, y, 1 - shrink);
-    if (failed(update.result(0, i, y)) || failed(update.result(1, i, mean)) ||
-        failed(update.result(2, i, squares)))
+      stepped.parameter = stepped.parameter * (1 - shrink);
+    if (failed(update.setResults(i, stepped)))
       return failure();
   }
   return success();
@@ -165,26 +138,21 @@ LogicalResult importMomentum(NodeImport &n) {
   Update update(n, 3);
   if (failed(update.check()))
     return failure();
-  const double alpha = n.floatAttr("alpha", 0), beta = n.floatAttr("beta", 0),
-               penalty = n.floatAttr("norm_coefficient", 0);
   const std::string mode = n.stringAttr("mode", "");
   if (mode != "standard" && mode != "nesterov")
     return n.error("the attribute mode is '" + mode +
                    "', neither 'standard' nor 'nesterov'");
-  // The first gradient counts as a whole.
-  Value t = update.updates();
-  Value share = n.select(n.compare(nn::ComparePredicate::gt, t, n.splat(0, t)),
-                         n.splat(beta, t), n.splat(1, t));
-  for (unsigned i = 0; i < update.count(); ++i) {
-    Value x = update.tensor(0, i), g = update.gradient(i, penalty);
-    Value moment = add(n, scale(n, update.tensor(2, i), alpha),
-                       mul(n, update.spread(share, x), g));
-    Value direction =
-        mode == "standard" ? moment : add(n, g, scale(n, moment, alpha));
-    Value y = descend(n, x, update.spread(update.rate(), x), direction);
-    if (failed(update.result(0, i, y)) || failed(update.result(1, i, moment)))
+  Term t = update.updates();
+  const Momentum with{
+      update.rate(),
+      // The first gradient counts as a whole.
+      select(t > 0.0, t.splat(n.floatAttr("beta", 0)), t.splat(1)),
+      n.floatAttr("alpha", 0), mode == "nesterov"};
+  for (unsigned i = 0; i < update.count(); ++i)
+    if (failed(
+            update.setResults(i, step(with, update.term(0, i),
+                                      update.gradient(i), update.term(2, i)))))
       return failure();
-  }
   return success();
 }
 
