@@ -28,7 +28,7 @@ void addAutodiffPasses(OpPassManager &pm, const AutodiffOptions &options) {
   if (options.results == LossResults::beside)
     return;
   pm.addPass(createExpandAttentionPass());
-  pm.addPass(createExpandRecurrentPass({options.inputs}));
+  pm.addPass(createExpandRecurrentPass({options.inputs, /*doubles=*/false}));
   pm.addPass(createDifferentiatePass({options.inputs}));
   // Parts that several derivatives need.
   pm.addPass(createCSEPass());

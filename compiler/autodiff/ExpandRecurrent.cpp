@@ -262,6 +262,11 @@ struct ExpandRecurrentPass
   using ExpandRecurrentPassBase::ExpandRecurrentPassBase;
 
   void runOnOperation() override {
+    if (doubles)
+      return getOperation().walk([](nn::RecurrentOp op) {
+        if (op.getType().getElementType().isF64())
+          expand(op);
+      });
     func::FuncOp function = getModelFunction(getOperation());
     if (!function)
       return signalPassFailure();

@@ -82,6 +82,9 @@ def ExpandRecurrentPass : AutodiffPass<"nn-expand-recurrent"> {
     derivative needs. So it becomes as many steps of products and pointwise ops
     as it has. Layers before everything that is trained stay as they are.
 
+    With `doubles` the layers of f64 become steps, whoever reads them, and no
+    others: kernels and libraries compute recurrent layers in f32.
+
     ```mlir
     %r = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>]
       : tensor<2x1x1x4xf32>, tensor<1x4x4xf32> -> tensor<3x1x1x4xf32>
@@ -92,7 +95,8 @@ def ExpandRecurrentPass : AutodiffPass<"nn-expand-recurrent"> {
     %h0 = nn.tanh %s0 : tensor<1x4xf32>
     ```
   }];
-  let options = [Option<"inputs", "inputs", "bool", "false", "inputs of floats are differentiated, too">];
+  let options = [Option<"inputs", "inputs", "bool", "false", "inputs of floats are differentiated, too">,
+    Option<"doubles", "doubles", "bool", "false", "layers of f64, and no others">];
 }
 
 def ResolveGradientsPass : AutodiffPass<"nn-resolve-gradients"> {

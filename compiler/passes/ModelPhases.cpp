@@ -44,6 +44,8 @@ void addSimplify(OpPassManager &pm, const SimplifyOptions &options) {
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
   pm.addNestedPass<func::FuncOp>(
       simplify::createWidenHalvesPass({/*keep=*/options.reference}));
+  pm.addPass(autodiff::createExpandRecurrentPass(
+      {/*inputs=*/false, /*doubles=*/true}));
   if (!options.reference)
     simplify::addCanonicalPasses(pm);
 }

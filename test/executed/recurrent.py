@@ -94,13 +94,21 @@ def nest(values, shape):
     return [nest(values[i * size:(i + 1) * size], shape[1:]) for i in range(shape[0])]
 
 
+def npy(kind, shape, values):
+    """The bytes of an .npy file; `kind` is a type of `array`."""
+    described = {"i": "<i4", "d": "<f8"}[kind]
+    header = f"{{'descr': '{described}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(kind, values).tobytes()
+
+
 def floats(raw):
-    """The elements of an .npy file of f32."""
+    """The elements of an .npy file of f32 or f64."""
     begin = 10 + struct.unpack("<H", raw[8:10])[0]
-    return array.array("f", raw[begin:])
+    return array.array("d" if b"<f8" in raw[:begin] else "f", raw[begin:])
 
 
-def check_layer(op, options, work):
+def check_layer(op, options, work, doubles=False):
+    element = "double" if doubles else "float"
     directions = 2 if options["direction"] == "bidirectional" else 1
     all_gates = GATES[op] * HIDDEN
     shapes = {"x": (STEPS, BATCH, INPUTS), "w": (directions, all_gates, INPUTS), "r": (directions, all_gates, HIDDEN),
@@ -113,12 +121,14 @@ def check_layer(op, options, work):
     for seed, (name, shape) in enumerate(shapes.items()):
         path = work / f"{name}.npy"
         write_npy(path, shape, seed=seed)
-        data[name] = nest(floats(path.read_bytes()), shape)
+        values = floats(path.read_bytes())
+        if doubles:
+            path.write_bytes(npy("d", shape, values))
+        data[name] = nest(values, shape)
         feeds += ["--input", f"{name}={path}"]
     if options.get("lengths"):
         path = work / "l.npy"
-        header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({BATCH},), }}".ljust(117) + "\n"
-        path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array("i", LENGTHS).tobytes())
+        path.write_bytes(npy("i", (BATCH,), LENGTHS))
         feeds += ["--input", f"l={path}"]
     names = options["activations"] * directions
     attributes = [f"hidden_size = {HIDDEN}", f'direction = "{options["direction"]}"', "activations = [" + ", ".join(f'"{n}"' for n in names) + "]"]
@@ -128,13 +138,13 @@ def check_layer(op, options, work):
     if "clip" in options:
         attributes.append(f"clip = {options['clip']}")
     attributes += [f"{flag} = 1" for flag in ("linear_before_reset", "input_forget") if options.get(flag)]
-    ports = [f"float[{','.join(map(str, shape))}] {name}" for name, shape in shapes.items()]
+    ports = [f"{element}[{','.join(map(str, shape))}] {name}" for name, shape in shapes.items()]
     ports += [f"int32[{BATCH}] l"] if options.get("lengths") else []
     operands = ["x", "w", "r", "b", "l" if options.get("lengths") else "", "h"]
     operands += ["c"] if op == "LSTM" else []
     operands += ["p"] if options.get("peepholes") else []
-    state = f"float[{directions},{BATCH},{HIDDEN}]"
-    results = [f"float[{STEPS},{directions},{BATCH},{HIDDEN}] y", f"{state} yh", f"{state} yc"][: 3 if op == "LSTM" else 2]
+    state = f"{element}[{directions},{BATCH},{HIDDEN}]"
+    results = [f"{element}[{STEPS},{directions},{BATCH},{HIDDEN}] y", f"{state} yh", f"{state} yc"][: 3 if op == "LSTM" else 2]
     outputs = [r.split()[-1] for r in results]
     model = work / "layer.onnxtxt"
     text = ", ".join(o if o else '""' for o in operands)
@@ -153,8 +163,9 @@ def check_layer(op, options, work):
         raise Failure(f"{op} {options}: two devices give other bytes than one")
     for name, raw, values in zip(outputs, found[0], expected(op, data, options)):
         worst = max(abs(a - b) for a, b in zip(floats(raw), values, strict=True))
-        if worst > 1e-5:
-            raise Failure(f"{op} {options}: {name} differs by {worst}")
+        # Attributes are of 32 bits.
+        if worst > (1e-7 if doubles else 1e-5):
+            raise Failure(f"{op} {options} {element}: {name} differs by {worst}")
 
 
 def check():
@@ -171,7 +182,8 @@ def check():
             directions = ("forward", "reverse", "bidirectional")
             for direction in directions if options.get("lengths") or number % 3 == 0 else ("bidirectional",):
                 check_layer(op, {**options, "direction": direction}, pathlib.Path(folder))
-    print(f"{len(layers)} layers agree with their equations, on one device and cut into two stages")
+            check_layer(op, {**options, "direction": "bidirectional"}, pathlib.Path(folder), doubles=True)
+    print(f"{len(layers)} layers agree with their equations, in f32 and f64, on one device and cut into two stages")
 
 
 if __name__ == "__main__":

@@ -267,6 +267,6 @@ CASES = [
     Case("transformer-nesterov", "transformer", "sgd", rate(0.05, momentum=0.9, nesterov=True), micro=M, ragged=True),
     Case("transformer-adamw", "transformer", "adamw", rate(0.004, weight_decay=0.05), (("*.bias|ln*|wpe", {"weight_decay": 0.0}),), clip=1.0, micro=M, ragged=True, schedule=COSINE),
     Case("transformer-adagrad", "transformer", "adagrad", rate(0.02), clip=1.0),
-    Case("lstm-adam", "lstm", "adam", rate(0.01), dtypes=("f32",)),
-    Case("lstm-momentum", "lstm", "sgd", rate(0.1, momentum=0.9), clip=0.2, micro=M, dtypes=("f32",)),
+    Case("lstm-adam", "lstm", "adam", rate(0.01)),
+    Case("lstm-momentum", "lstm", "sgd", rate(0.1, momentum=0.9), clip=0.2, micro=M),
 ]

@@ -105,11 +105,8 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
   if (n.typeOf(x).getRank() != 3 || n.typeOf(n.input(1)).getRank() != 3 ||
       n.typeOf(hidden).getRank() != 3)
     return n.error("X, W and R must have rank 3");
-  if (n.elementOf(x).isF64())
-    return n.error(
-        "it is computed in 32 bits, which do not hold 64-bit inputs; "
-        "store the model in float32");
-  Type element = n.b.getF32Type();
+  // Narrow floats are computed in 32 bits.
+  Type element = n.elementOf(x).isF64() ? n.elementOf(x) : n.b.getF32Type();
   auto prepare = [&](unsigned i) { return n.cast(n.input(i), element); };
   in.x = batchFirst ? n.transpose(prepare(0), {1, 0, 2}) : prepare(0);
   in.weights = prepare(1);
