@@ -142,6 +142,10 @@ public:
   /// not the device's own.
   virtual bool reachesHost() const { return false; }
 
+  /// Whether what more than two devices add up together is added in the order
+  /// that runtime/comm/Collective.h says.
+  virtual bool hasOrderedSums() const { return true; }
+
   /// An upper bound on the bytes of scratch per core that the call needs beyond
   /// what every call may use. `packed`: operands that may be packed are known
   /// at load.

@@ -272,7 +272,9 @@ private:
         b, toAbi(slot.getSpace()), offset, slot.getByteSize(),
         dtype(slot, type), longs(type.getShape()),
         slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1,
-        static_cast<abi::Span>(slot.getSpan()));
+        static_cast<abi::Span>(slot.getSpan()),
+        slot.getSum() ? slotOf.lookup(slot.getSum()) : -1,
+        static_cast<int>(slot.getLane().value_or(0)));
   }
 
   flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {

@@ -165,6 +165,21 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
           << " cut, and computed by a library whose rounding may depend on the "
              "size of a part: another cut may give other bits, although "
              "`reproducible` is set";
+    remarkSums(function, ops);
+  }
+
+  /// Sums over micro-batches, which replicas add up.
+  static void remarkSums(func::FuncOp function, ArrayRef<Operation *> ops) {
+    const Axes axes(function);
+    const bool hasSums =
+        llvm::any_of(ops, llvm::IsaPred<nn::SumMicroBatchesOp>);
+    if (hasSums && axes.getData() && axes.getSize(axes.getData()) > 2 &&
+        !codegen::getBackend(function).hasOrderedSums())
+      emitRemark(UnknownLoc::get(function.getContext()))
+          << "NCCL decides in which order it adds up the gradients of "
+          << axes.getSize(axes.getData())
+          << " replicas: another number of them may give other bits, although "
+             "`reproducible` is set";
   }
 
   /// The first node, and how many others there are.

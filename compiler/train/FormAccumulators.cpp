@@ -21,6 +21,11 @@ namespace partita::train {
 
 namespace {
 
+/// What `reproducible` adds up has as many parts, whatever the number of
+/// replicas: part c are the micro-batches m of a step with m modulo kParts = c.
+/// Replica r of n has those with m modulo n = r, so whole parts.
+constexpr int64_t kParts = 8;
+
 /// The devices along the axis "data".
 int64_t countReplicas(func::FuncOp function) {
   if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
@@ -49,6 +54,12 @@ struct FormAccumulatorsPass
     const int64_t replicas = countReplicas(function);
     if (replicas < 2 || !getOperation()->hasAttr(dist::kFullStepsAttr))
       return success();
+    if (function->hasAttr(dist::kReproducibleAttr) && kParts % replicas != 0)
+      return emitError(getOperation().getLoc())
+             << "`reproducible` adds gradients up in a tree that 1, 2, 4 and "
+             << kParts << " replicas have in common, not " << replicas
+             << " (--data-parallel): take one of these, or leave "
+                "`reproducible` out";
     if (count.getInt() % replicas != 0)
       return emitError(getOperation().getLoc())
              << "the micro-batches of a step (--micro-batches "
@@ -68,10 +79,20 @@ struct FormAccumulatorsPass
           function->getAttrOfType<IntegerAttr>(dist::kMicroBatchesAttr);
       if (!count)
         continue;
+      const int64_t ofStep = count.getInt();
       if (failed(dealOut(function, count)))
         return signalPassFailure();
-      if (count.getInt() < 2)
+      const bool isReproducible = function->hasAttr(dist::kReproducibleAttr) &&
+                                  getOperation()->hasAttr(dist::kFullStepsAttr);
+      // Added to 0, a micro-batch alone has the bits of one of several: -0
+      // becomes 0.
+      if (count.getInt() < 2 && !(isReproducible && ofStep > 1))
         continue;
+      const int64_t lanes =
+          isReproducible
+              ? std::min(kParts * count.getInt() / ofStep, count.getInt())
+              : 1;
+      int64_t bytes = 0;
       SmallVector<nn::SumMicroBatchesOp> sums;
       llvm::DenseSet<Operation *> same;
       analysis::Rates rates;
@@ -93,13 +114,20 @@ struct FormAccumulatorsPass
               b, sum.getLoc(), sum.getType(), sum.getX(), times));
           continue;
         }
-        Value accumulator =
-            nn::AccumulatorOp::create(b, sum.getLoc(), sum.getType(), number++);
+        Value accumulator = nn::AccumulatorOp::create(
+            b, sum.getLoc(), sum.getType(), number++, lanes);
+        bytes += (lanes - 1) * nn::getByteSize(sum.getType());
         Value added = nn::AddOp::create(b, sum.getLoc(), sum.getType(),
                                         accumulator, sum.getX());
         sum.getXMutable().assign(added);
         sum.getAccumulatorMutable().assign(accumulator);
       }
+      if (bytes > 0)
+        emitRemark(getOperation().getLoc())
+            << "`reproducible` keeps each sum over micro-batches in " << lanes
+            << " parts: this takes " << llvm::divideCeil(bytes, 1 << 20)
+            << " MiB more for all devices of a replica together, and "
+            << lanes - 1 << " more additions of each in a step";
     }
   }
 };

@@ -135,6 +135,28 @@ def FormAccumulatorsPass : TrainPass<"nn-form-accumulators"> {
     ```
 
     What is the same in each micro-batch is multiplied by their number instead.
+
+    With `dist.reproducible` an accumulator has lanes: 8 for all replicas
+    together, so that `--nn-combine-lanes` and the replicas' collectives add them
+    up in one tree for 1, 2, 4 and 8 of them.
+  }];
+}
+
+def CombineLanesPass : TrainPass<"nn-combine-lanes"> {
+  let summary = "add the lanes of sums over micro-batches up";
+  let description = [{
+    In a tree: lane c and lane c + n / 2 of n, then of those the first half and
+    the second, and so on. A lane that there is not is left out.
+
+    ```mlir
+    %s = nn.sum_micro_batches %n in %a : tensor<4xf32> : tensor<4xf32>
+    // becomes, if %a has three lanes,
+    %0 = nn.sum_micro_batches %n in %a : tensor<4xf32> lane 0 : tensor<4xf32>
+    %1 = nn.sum_micro_batches %n in %a : tensor<4xf32> lane 2 : tensor<4xf32>
+    %2 = nn.add %0, %1 {nn.cluster = #nn.cluster<7, kernel>} : tensor<4xf32>
+    %3 = nn.sum_micro_batches %n in %a : tensor<4xf32> lane 1 : tensor<4xf32>
+    %s = nn.add %2, %3 {nn.cluster = #nn.cluster<7, kernel>} : tensor<4xf32>
+    ```
   }];
 }
 

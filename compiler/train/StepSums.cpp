@@ -56,7 +56,8 @@ std::vector<std::pair<std::string, Value>> StepSums::getGradients() {
 
 Term StepSums::sumUp(Value value) {
   return {b, nn::SumMicroBatchesOp::create(b, value.getType(), value,
-                                           /*accumulator=*/Value())};
+                                           /*accumulator=*/Value(),
+                                           /*lane=*/IntegerAttr())};
 }
 
 Term StepSums::meanOf(Term sum) {

@@ -70,10 +70,24 @@ Cost AccumulatorOp::getCost() {
   return {/*flops=*/0, getByteSize(getType()), CostKind::movement};
 }
 
+LogicalResult AccumulatorOp::verify() {
+  if (getLanes() < 1) // C1
+    return emitOpError("has ") << getLanes() << " lanes";
+  return success();
+}
+
 LogicalResult SumMicroBatchesOp::verify() {
   if (getAccumulator() && getAccumulator().getType() != getType()) // C1
     return emitOpError("sums up ")
            << getType() << " in an accumulator " << getAccumulator().getType();
+  if (!getLane())
+    return success();
+  if (!getAccumulator())
+    return emitOpError("has a lane of no accumulator"); // C2
+  auto of = getAccumulator().getDefiningOp<AccumulatorOp>();
+  if (*getLane() < 0 || (of && *getLane() >= of.getLanes())) // C2
+    return emitOpError("is lane ") << *getLane() << " of an accumulator of "
+                                   << (of ? of.getLanes() : 0);
   return success();
 }
 

@@ -91,14 +91,22 @@ def NN_AccumulatorOp : NN_ValueOp<"accumulator", [DeclareOpInterfaceMethods<NN_I
     Its rate is that of a step: a unit that runs once a step sets the bytes to
     0.
 
+    With several `lanes` it is as many sums: micro-batch m reads and adds to the
+    one of number m modulo `lanes`.
+
+    Constraints:
+    * (C1) there is a lane.
+
     ```mlir
     %a = nn.accumulator 3 : tensor<10x256xf32>
+    %b = nn.accumulator 4 lanes 8 : tensor<10x256xf32>
     ```
   }];
   let noDerivative = "it has no operands";
-  let arguments = (ins I64Attr:$number);
+  let arguments = (ins I64Attr:$number, DefaultValuedAttr<I64Attr, "1">:$lanes);
   let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = "$number attr-dict `:` type($result)";
+  let assemblyFormat = "$number (`lanes` $lanes^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
@@ -106,7 +114,7 @@ def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
   let summary = "the sum of a value over all micro-batches of a step";
   let description = [{
     The result has the rate of an update: it is known when the last micro-batch
-    has been computed.
+    has been computed. With `lane` it is the sum of that lane of the accumulator.
 
     `--nn-form-accumulators` gives it an `accumulator`. Then `x` is the
     accumulator plus the value of the micro-batch. Without one, a step has one
@@ -114,6 +122,7 @@ def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
 
     Constraints:
     * (C1) `accumulator`, if it is there, has the type of `x`.
+    * (C2) only a sum in an accumulator has a `lane`, one of those.
 
     ```mlir
     %s = nn.sum_micro_batches %g : tensor<10x256xf32>
@@ -121,12 +130,14 @@ def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
     %a = nn.accumulator 3 : tensor<10x256xf32>
     %n = nn.add %a, %g : tensor<10x256xf32>
     %s = nn.sum_micro_batches %n in %a : tensor<10x256xf32> : tensor<10x256xf32>
+    // of one lane of several
+    %t = nn.sum_micro_batches %m in %b : tensor<10x256xf32> lane 2 : tensor<10x256xf32>
     ```
   }];
   let noDerivative = "sums over micro-batches are made of gradients, when those are there";
-  let arguments = (ins NN_NumberTensor:$x, Optional<NN_NumberTensor>:$accumulator);
+  let arguments = (ins NN_NumberTensor:$x, Optional<NN_NumberTensor>:$accumulator, OptionalAttr<I64Attr>:$lane);
   let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = "$x (`in` $accumulator^ `:` type($accumulator))? attr-dict `:` type($result)";
+  let assemblyFormat = "$x (`in` $accumulator^ `:` type($accumulator))? (`lane` $lane^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

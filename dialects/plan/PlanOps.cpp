@@ -209,6 +209,28 @@ int64_t SlotOp::getByteSize() {
   return ::partita::plan::getByteSize(getSlot().getType().getTensor());
 }
 
+/// C5
+LogicalResult SlotOp::verifyLane() {
+  auto sum = getSum() ? getSum().getDefiningOp<SlotOp>() : nullptr;
+  if (!sum)
+    return success();
+  if (getSpace() != Space::arena ||
+      sum.getSlot().getType() != getSlot().getType())
+    return emitOpError("(C5) lies elsewhere than in the arena, or has another "
+                       "type than the sum of which it is a lane");
+  const int64_t lane = *getLane();
+  if (lane < 0 || lane >= static_cast<int64_t>(sum.getLanes()))
+    return emitOpError("(C5) is lane ")
+           << lane << " of a sum of " << sum.getLanes() << " lanes";
+  auto frame =
+      sum.getFrame() ? sum.getFrame().getDefiningOp<FrameOp>() : nullptr;
+  if (frame && lane < static_cast<int64_t>(frame.getCopies().size()) &&
+      getOffset() != frame.getCopies()[lane] + sum.getOffset().value_or(0))
+    return emitOpError("(C5) lies elsewhere than lane ")
+           << lane << " of its sum";
+  return success();
+}
+
 LogicalResult SlotOp::verify() {
   const Space space = getSpace();
   if (hasWeight() != static_cast<bool>(getWeight()))
@@ -219,11 +241,26 @@ LogicalResult SlotOp::verify() {
     return emitOpError("(C1) in ")
            << stringifySpace(space)
            << (getFrame() ? " names a frame" : " names no frame");
-  if (getSpan() != Span::micro_batch && space != Space::arena)
+  const bool hasLanes = getLanes() != 1;
+  if (getSpan() != Span::micro_batch && space != Space::arena &&
+      !(hasLanes && space == Space::frame))
     return emitOpError("(C3) in ") << stringifySpace(space) << " has the span "
                                    << stringifySpan(getSpan());
   if (getCuts() && space != Space::state)
     return emitOpError("(C4) in ") << stringifySpace(space) << " has cuts";
+  if (static_cast<bool>(getSum()) != static_cast<bool>(getLane()))
+    return emitOpError("(C5) is a lane of nothing, or no lane of a sum");
+  if ((hasLanes || getLane()) && getSpan() != Span::sum)
+    return emitOpError("(C5) has lanes, or is one, and is no sum");
+  if (getLanes() < 1 || (hasLanes && getLane()))
+    return emitOpError("(C5) has ") << getLanes() << " lanes";
+  if (auto frame = getFrame() ? getFrame().getDefiningOp<FrameOp>() : nullptr;
+      frame && hasLanes &&
+      static_cast<int64_t>(frame.getCopies().size()) != getLanes())
+    return emitOpError("(C3) has ") << getLanes() << " lanes in a frame of "
+                                    << frame.getCopies().size() << " copies";
+  if (failed(verifyLane()))
+    return failure();
   if (!getOffset())
     return success();
   if (hasWeight())

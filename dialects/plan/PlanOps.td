@@ -377,7 +377,7 @@ def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
-def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
+def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegments]> {
   let summary = "a slot: one value's bytes in the arena, a frame, the constant region, a weight or a state";
   let description = [{
     A value has one slot, even if it is read with several shapes. Slots of
@@ -390,11 +390,16 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
     each micro-batch adds, in their order. Of a state that is cut over devices, a
     slot has the device's part; `cuts` say which that is.
 
+    A sum with several `lanes` is as many sums. It lies in a frame of its own,
+    and micro-batch m adds to the one of copy m. Units that run once a step use
+    slots `of` it, one for each `lane`, which lie where its copies do.
+
     Constraints:
     * (C1) a slot in `weight` or `state` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight and a state have no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
-    * (C3) only a slot in the arena has a span other than `micro_batch`.
+    * (C3) only a slot in the arena has a span other than `micro_batch`, but for a sum of several lanes in a frame with as many copies.
     * (C4) only a state has cuts.
+    * (C5) only a sum has lanes, or is a lane: of another slot of its type with lanes, in the arena, where that lies for the lane.
 
     ```mlir
     %x = plan.slot arena at 128 : <tensor<8x4xf32>>
@@ -402,18 +407,24 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
     %w = plan.slot weight @conv1.weight : <tensor<4x3xf32>>
     %s = plan.slot state @conv1.weight : <tensor<4x3xf32>>
     %g = plan.slot arena span sum at 256 : <tensor<4x3xf32>>
+    %h = plan.slot frame %f2 span sum at 0 lanes 2 : <tensor<4x3xf32>>
+    %l = plan.slot arena span sum at 512 of %h : !plan.slot<tensor<4x3xf32>> lane 1 : <tensor<4x3xf32>>
     %m = plan.slot state @moment cuts [#plan.cut<dim = 0, blocks = 1, axes = [0]>] : <tensor<2x3xf32>>
     ```
   }];
   let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
     OptionalAttr<FlatSymbolRefAttr>:$weight,
-    DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts);
+    DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts,
+    Optional<Plan_SlotType>:$sum, OptionalAttr<I64Attr>:$lane, DefaultValuedAttr<I64Attr, "1">:$lanes);
   let results = (outs Plan_SlotType:$slot);
   let assemblyFormat = [{
-    $space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)? attr-dict `:` type($slot)
+    $space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)?
+    (`of` $sum^ `:` type($sum) `lane` $lane)? (`lanes` $lanes^)? attr-dict `:` type($slot)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Of (C5).
+    ::llvm::LogicalResult verifyLane();
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
     /// Whether steps may write the slot: it is in the arena, in a frame or a

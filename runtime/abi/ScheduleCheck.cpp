@@ -318,8 +318,13 @@ private:
 class Memory {
 public:
   Memory(const CheckedProgram &program, const CheckedNames &names)
-      : program(program), names(names), escapes(program.slots.size()),
-        framesOf(program.units.size()), micro_batches(program.micro_batches) {
+      : program(program), names(names), slots(program.slots),
+        micro_batches(program.micro_batches) {
+    for (const ProgramStep &step : program.steps)
+      micro_batches = std::max(micro_batches, step.micro_batch + 1);
+    findLanes();
+    escapes.resize(slots.size());
+    framesOf.resize(program.units.size());
     findEscaping();
   }
 
@@ -338,8 +343,6 @@ public:
     held.erase(0, program.arena_bytes);
     // The second walk starts with what the first one left, as a second step
     // of the session does.
-    for (const ProgramStep &step : program.steps)
-      micro_batches = std::max(micro_batches, step.micro_batch + 1);
     for (int round = 0; round < 2; ++round) {
       renewed.clear();
       computed.clear();
@@ -413,10 +416,11 @@ private:
   /// From a start on, its own slot must not be written, and that of its finish
   /// not be used.
   std::string start(int index) {
-    const ProgramStep &finish = program.steps[finishOf[index]];
+    ProgramStep finish = program.steps[finishOf[index]];
+    finish.slot = resolve(finish.slot, finish.micro_batch);
     if (isOutside(finish.slot))
       return "";
-    const CheckedUse whole{finish.slot, 0, program.slots[finish.slot].bytes};
+    const CheckedUse whole{finish.slot, 0, slots[finish.slot].bytes};
     const int64_t address = addressOf(finish.slot, finish.micro_batch);
     if (std::string e = boundsError(whole, address); !e.empty())
       return where(finishOf[index]) + " " + e;
@@ -429,10 +433,55 @@ private:
     return "";
   }
 
+  //===--- Lanes ----------------------------------------------------------===//
+
+  /// Each lane of a sum gets a slot, if it has none.
+  void findLanes() {
+    lanesOf.resize(slots.size());
+    for (size_t s = 0; s < lanesOf.size(); ++s) {
+      const CheckedSlot sum = slots[s];
+      if (sum.span != CheckedSlot::Span::sum ||
+          sum.space != CheckedSlot::Space::frame)
+        continue;
+      for (int64_t begin : program.frames[sum.frame].copies) {
+        lanesOf[s].push_back(static_cast<int>(slots.size()));
+        slots.push_back({CheckedSlot::Space::arena, -1, begin + sum.offset,
+                         sum.bytes, sum.span});
+      }
+    }
+    for (size_t s = 0; s < program.slots.size(); ++s)
+      if (slots[s].sum >= 0)
+        lanesOf[s] = {lanesOf[static_cast<size_t>(slots[s].sum)]
+                             [static_cast<size_t>(slots[s].lane)]};
+    lanesOf.resize(slots.size());
+    summands.assign(slots.size(), micro_batches);
+    for (const std::vector<int> &lanes : lanesOf)
+      if (const int count = static_cast<int>(lanes.size()); count > 1)
+        for (int lane = 0; lane < count; ++lane)
+          summands[static_cast<size_t>(lanes[lane])] =
+              (micro_batches - lane + count - 1) / count;
+  }
+
+  /// The slot that a micro-batch uses: of a sum with lanes, one of these.
+  int resolve(int slot, int micro_batch) const {
+    if (slot < 0 || lanesOf[slot].empty())
+      return slot;
+    const std::vector<int> &lanes = lanesOf[slot];
+    return lanes[static_cast<size_t>(micro_batch) % lanes.size()];
+  }
+
+  CheckedUnit resolve(CheckedUnit unit, int micro_batch) const {
+    for (CheckedInstruction &instruction : unit)
+      for (auto *uses : {&instruction.reads, &instruction.writes})
+        for (CheckedUse &use : *uses)
+          use.slot = resolve(use.slot, micro_batch);
+    return unit;
+  }
+
   /// Slots that more than one unit or step uses. What a unit leaves in others
   /// is not told apart.
   void findEscaping() {
-    std::vector<int> user(program.slots.size(), -1);
+    std::vector<int> user(slots.size(), -1);
     auto use = [&](int slot, int by) {
       if (slot < 0)
         return;
@@ -451,20 +500,23 @@ private:
       for (const CheckedInstruction &instruction : program.units[u])
         for (const auto *uses : {&instruction.reads, &instruction.writes})
           for (const CheckedUse &each : *uses)
-            if (program.slots[each.slot].space == CheckedSlot::Space::frame)
-              frames.insert(program.slots[each.slot].frame);
+            if (slots[each.slot].space == CheckedSlot::Space::frame)
+              frames.insert(slots[each.slot].frame);
       framesOf[u].assign(frames.begin(), frames.end());
     }
     const int others = static_cast<int>(program.units.size());
     useAll(program.load, others);
     for (const ProgramStep &step : program.steps)
       use(step.slot, others + 1);
+    for (const std::vector<int> &lanes : lanesOf)
+      for (int lane : lanes)
+        escapes[lane] = true;
   }
 
   //===--- Addresses and values -------------------------------------------===//
 
   int64_t addressOf(int index, int micro_batch) const {
-    const CheckedSlot &slot = program.slots[index];
+    const CheckedSlot &slot = slots[index];
     switch (slot.space) {
     case CheckedSlot::Space::frame: {
       const std::vector<int64_t> &copies = program.frames[slot.frame].copies;
@@ -482,27 +534,27 @@ private:
   }
 
   bool isState(int slot) const {
-    return slot >= 0 && program.slots[slot].space == CheckedSlot::Space::state;
+    return slot >= 0 && slots[slot].space == CheckedSlot::Space::state;
   }
 
   /// Of no memory that is told apart by its bytes.
   bool isOutside(int slot) const {
     return slot < 0 || isState(slot) ||
-           program.slots[slot].space == CheckedSlot::Space::outside;
+           slots[slot].space == CheckedSlot::Space::outside;
   }
 
   bool isSum(int slot) const {
-    return slot >= 0 && program.slots[slot].span == CheckedSlot::Span::sum;
+    return slot >= 0 && slots[slot].span == CheckedSlot::Span::sum;
   }
 
   bool isOfStep(int slot) const {
-    return slot >= 0 && program.slots[slot].span == CheckedSlot::Span::step;
+    return slot >= 0 && slots[slot].span == CheckedSlot::Span::step;
   }
 
   /// A slot on a micro-batch; a constant is the same on all, and so is what is
   /// computed once a step.
   int64_t valueOf(int slot, int micro_batch) const {
-    const CheckedSlot &described = program.slots[slot];
+    const CheckedSlot &described = slots[slot];
     const bool isOne = described.space == CheckedSlot::Space::constant ||
                        described.span != CheckedSlot::Span::micro_batch;
     return (int64_t(slot) << 32) + (isOne ? 0 : micro_batch + 1);
@@ -520,7 +572,7 @@ private:
                     const std::set<int> &adds) const {
     if (!isSum(slot))
       return valueOf(slot, micro_batch);
-    return sumOf(slot, adds.count(slot) ? countAdded(slot) : micro_batches);
+    return sumOf(slot, adds.count(slot) ? countAdded(slot) : summands[slot]);
   }
   int64_t valueLeft(int slot, int micro_batch) const {
     return isSum(slot) ? sumOf(slot, countAdded(slot))
@@ -528,7 +580,7 @@ private:
   }
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
-    const CheckedSlot &slot = program.slots[use.slot];
+    const CheckedSlot &slot = slots[use.slot];
     const bool isConstant = slot.space == CheckedSlot::Space::constant;
     const int64_t low = isConstant ? program.arena_bytes : 0,
                   high = isConstant ? low + program.constant_bytes
@@ -548,8 +600,9 @@ private:
 
   /// What a unit does on a micro-batch; an error if it does something wrong by
   /// itself. The error begins with the name of an instruction.
-  Summary summarise(const CheckedUnit &unit, int micro_batch) const {
+  Summary summarise(const CheckedUnit &written, int micro_batch) const {
     Summary summary;
+    const CheckedUnit unit = resolve(written, micro_batch);
     ByteMap<std::pair<int, int>> inside; // (slot, instruction)
     std::set<std::tuple<int, int64_t, int64_t>> known;
     auto fail = [&](int i, const std::string &text) {
@@ -588,7 +641,7 @@ private:
       int64_t address = 0;
       for (const CheckedUse &use : unit[i].reads) {
         if (isState(use.slot)) {
-          const int64_t state = program.slots[use.slot].offset;
+          const int64_t state = slots[use.slot].offset;
           summary.state_reads.emplace(state, i);
           if (auto by = summary.state_writes.find(state);
               by != summary.state_writes.end())
@@ -623,8 +676,7 @@ private:
             slots.insert(use.slot);
       for (const CheckedUse &use : unit[i].writes) {
         if (isState(use.slot) &&
-            !summary.state_writes.emplace(program.slots[use.slot].offset, i)
-                 .second)
+            !summary.state_writes.emplace(slots[use.slot].offset, i).second)
           fail(i, "writes a state that is written already");
         if (isSum(use.slot)) {
           const auto read = made.find(use.slot);
@@ -695,8 +747,9 @@ private:
   }
 
   std::string execute(int index) {
-    const ProgramStep &step = program.steps[index];
+    ProgramStep step = program.steps[index];
     const int m = step.micro_batch;
+    step.slot = resolve(step.slot, m);
     if (step.kind == StepKind::run) {
       const Summary &summary = summaryOf(step);
       if (!summary.error.empty())
@@ -726,12 +779,12 @@ private:
       if (step.kind != StepKind::store_output)
         return where(index) + " uses a state, which instructions alone may";
       Summary summary;
-      summary.state_reads.emplace(program.slots[step.slot].offset, 0);
+      summary.state_reads.emplace(slots[step.slot].offset, 0);
       if (std::string error = useStates(index, summary); !error.empty())
         return error;
     }
     if (!isOutside(step.slot)) {
-      const CheckedUse whole{step.slot, 0, program.slots[step.slot].bytes};
+      const CheckedUse whole{step.slot, 0, slots[step.slot].bytes};
       const int64_t address = addressOf(step.slot, m);
       if (std::string e = boundsError(whole, address); !e.empty())
         return where(index) + " " + e;
@@ -901,7 +954,10 @@ private:
 
   const CheckedProgram &program;
   const CheckedNames &names;
-  std::vector<bool> escapes;              ///< by slot
+  std::vector<CheckedSlot> slots;        ///< with one for each lane
+  std::vector<std::vector<int>> lanesOf; ///< by slot: if it is a sum of several
+  std::vector<int> summands;             ///< by slot: of a sum
+  std::vector<bool> escapes;             ///< by slot
   std::vector<std::vector<int>> framesOf; ///< by unit
   std::map<std::vector<int>, Summary> summaries;
   int micro_batches;

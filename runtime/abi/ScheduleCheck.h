@@ -30,8 +30,10 @@
 // Training. A sum over micro-batches is told by how many have been added. A
 // unit that only writes it makes it 0. One that reads it, and writes what it
 // has made of it, adds its micro-batch, which must be the next one. What only
-// reads it needs all of them. What has the span of a step is written once, by
-// one unit. A state has one value until a step writes it, once. Afterwards no
+// reads it needs all of them. Of a sum in a frame each copy is a sum of its
+// own, a lane, to which the micro-batches add that have this copy; a slot of
+// the arena may name one. What has the span of a step is written once, by one
+// unit. A state has one value until a step writes it, once. Afterwards no
 // instruction of that step reads it: the new value is for the next step. Each
 // device has a state of its own, so nobody else uses one that is written. No
 // message reads or writes a state.
@@ -77,6 +79,9 @@ struct CheckedSlot {
   int frame = -1;
   int64_t offset = 0, bytes = 0;
   Span span = Span::micro_batch;
+  /// Of a lane: the sum, in a frame, of which it is copy `lane`.
+  int sum = -1;
+  int lane = 0;
 };
 
 /// Bytes of a slot: [begin, end), from the slot's begin.
@@ -124,7 +129,8 @@ struct CheckedNames {
 /// must have exactly one send and one recv. It must have one wait, after the
 /// send and on its device. It may have one release, after the recv and on its
 /// device. Each start of a collective must have one finish after it. The caller
-/// has checked that all indices are in range and that each frame has a copy.
+/// has checked that all indices are in range, that each frame has a copy, and
+/// that a lane lies where its sum does.
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names = {});
 

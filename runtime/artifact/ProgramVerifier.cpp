@@ -71,6 +71,32 @@ private:
     return "";
   }
 
+  /// A lane lies where the sum lies for some micro-batches.
+  std::string laneError(const abi::Slot &slot) const {
+    if (slot.sum() == -1)
+      return "";
+    if (!inRange(slot.sum(), length(program.slots())))
+      return "is a lane of slot " + number(slot.sum()) + " of " +
+             number(length(program.slots()));
+    const abi::Slot &sum = *program.slots()->Get(slot.sum());
+    if (slot.span() != abi::Span::sum || slot.space() != abi::Space::arena ||
+        sum.span() != abi::Span::sum || sum.space() != abi::Space::frame ||
+        !inRange(sum.frame(), length(program.frames())))
+      return "is a lane, and is no sum in the arena, or of no sum in a frame";
+    const abi::Frame &frame = *program.frames()->Get(sum.frame());
+    if (std::string e =
+            regionError(sum.offset(), sum.bytes(), frame.bytes(), "frame");
+        !e.empty())
+      return "is a lane of a sum that " + e;
+    if (!inRange(slot.lane(), length(frame.copies())))
+      return "is lane " + number(slot.lane()) + " of " +
+             number(length(frame.copies()));
+    if (slot.offset() != frame.copies()->Get(slot.lane()) + sum.offset() ||
+        slot.bytes() != sum.bytes())
+      return "lies elsewhere than the lane that it is";
+    return "";
+  }
+
   std::string slotError(const abi::Slot &slot) const {
     if (std::string e = sizeError(slot.dtype(), slot.shape(), slot.bytes());
         !e.empty())
@@ -78,9 +104,13 @@ private:
     if (!inRange(static_cast<int>(slot.span()),
                  static_cast<int>(abi::Span::MAX) + 1))
       return "has an unknown span";
+    const bool hasLanes =
+        slot.span() == abi::Span::sum && slot.space() == abi::Space::frame;
     if (slot.span() != abi::Span::micro_batch &&
-        slot.space() != abi::Space::arena)
+        slot.space() != abi::Space::arena && !hasLanes)
       return "holds a value for a whole step, and is not in the arena";
+    if (std::string e = laneError(slot); !e.empty())
+      return e;
     if (slot.span() == abi::Span::sum && !plan.full_steps())
       return "sums micro-batches up, in a plan whose steps may lack some";
     if (slot.space() != abi::Space::frame && slot.frame() != -1)

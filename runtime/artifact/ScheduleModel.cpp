@@ -26,9 +26,10 @@ public:
     }
     for (int64_t i = 0; i < length(program.slots()); ++i) {
       const abi::Slot &slot = *program.slots()->Get(i);
-      checked.slots.push_back(
-          {spaceOf(slot.space()), slot.frame(), slot.offset(), slot.bytes(),
-           static_cast<abi::CheckedSlot::Span>(slot.span())});
+      checked.slots.push_back({spaceOf(slot.space()), slot.frame(),
+                               slot.offset(), slot.bytes(),
+                               static_cast<abi::CheckedSlot::Span>(slot.span()),
+                               slot.sum(), slot.lane()});
     }
     for (int64_t i = 0; i < length(program.load()); ++i)
       checked.load.push_back(modelOf(*program.load()->Get(i), "load"));

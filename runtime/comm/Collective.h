@@ -34,8 +34,10 @@ using abi::Reduction;
 ///   broadcast       source[rows, part]      -> target[rows, part]
 ///                   the first device's; the target may be the source
 ///
-/// Elements are combined one by one in the order of the group's devices. So all
-/// devices get the same bits with every communicator. f16 and bf16 are combined
+/// Elements are combined one by one in the order of the group's devices. A power
+/// of two of devices is combined in a tree: device r and device r + n / 2, then
+/// of those the first half and the second, and so on. So all devices get the
+/// same bits with every communicator. f16 and bf16 are combined
 /// in f32 and rounded once, at the end. Integers wrap around. Booleans only
 /// have a maximum (or) and a minimum (and). If an element is NaN, the result is
 /// NaN. -0 is less than 0. Floats of 8 bits and fewer are not combined.

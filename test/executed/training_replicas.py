@@ -8,8 +8,10 @@ formulas say, checkpoints of any plan are loaded by any other, and what cannot b
     training_replicas.py cut     this part
 """
 
+import dataclasses
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -178,10 +180,56 @@ def check_processes(work):
     print("processes train to the bits of threads")
 
 
+def check_reproducible(work):
+    """With `reproducible` the number of replicas does not change a bit, of losses, parameters or what the optimizer keeps."""
+    plans = (("--data-parallel", 2), ("--data-parallel", 4), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 8, "--zero", 1),
+             ("--devices", 2, "--schedule", "zb_h1"), ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b"), ("--data-parallel", 2, "--devices", 6, "--schedule", "zb_v", "--zero", 1),
+             ("--data-parallel", 4, "--devices", 8, "--schedule", "gpipe"), ("--data-parallel", 2, "--tensor-parallel", 2, "--zero", 1))
+    count = 0
+    for name, micro in (("mnist-adamw", 8), ("cnn-adam", 16), ("transformer-adamw", 8), ("sgd-decay", 12), ("mnist-adamw", 24), ("transformer-nesterov", 4)):
+        case = dataclasses.replace(training.case_named(name), micro=micro)
+        model, data, wanted = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32"), None
+        for flags in ((), *plans):
+            replicas = flags[1] if flags[:1] == ("--data-parallel",) else 1
+            if micro % replicas:
+                continue
+            text = f"{name}, {micro} micro-batches {' '.join(map(str, flags))}"
+            compile_model(model, work / "reproducible.partita", *case.flags(), "--reproducible", *flags)
+            for ranks in (0, 2) if flags in plans[1:4] and micro == 8 else (0,):
+                folder = work / "reproducible"
+                shutil.rmtree(folder, ignore_errors=True)
+                lines = training.train(work / "reproducible.partita", *data, "-t", 1, folder=folder, steps=6, ranks=ranks)
+                last = folder / "step-00000006"
+                found = [[line["loss"] for line in lines], *((last / f"{part}.safetensors").read_bytes() for part in ("model", "optimizer"))]
+                wanted = wanted or found
+                if found != wanted:
+                    what = [part for part, a, b in zip(("losses", "parameters", "moments"), found, wanted) if a != b]
+                    raise Failure(f"{text}, {ranks} processes: other {', '.join(what)} than on one device:\n{found[0]}\n{wanted[0]}")
+                count += 1
+    for replicas in (2, 4):
+        said = run([BIN / "partita-compile", model, *case.flags(), "--reproducible", "--data-parallel", replicas, "--target", "cuda:sm_90", "-o", work / "gpu.partita"])
+        if ("remark: NCCL decides in which order it adds up the gradients of 4 replicas" in said) != (replicas == 4):
+            raise Failure(f"{replicas} GPUs: {said}")
+    # Any of these goes on from any other.
+    case = training.case_named("cnn-adam")
+    model, data, found = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32"), {}
+    for number, flags in enumerate((("--data-parallel", 4, "--zero", 1), (), ("--data-parallel", 2, "--devices", 4, "--schedule", "zb_h1"))):
+        compile_model(model, work / f"of{number}.partita", *case.flags(), "--reproducible", *flags)
+    for order in ((0, 0), (0, 1), (1, 2), (2, 0)):
+        folder = work / f"of{order}"
+        for part, number in enumerate(order):
+            training.train(work / f"of{number}.partita", *data, "-t", 1, *(["--resume"] if part else []), folder=folder, steps=3 * part + 3)
+        found[order] = (folder / "step-00000006" / "model.safetensors").read_bytes()
+    if len(set(found.values())) != 1:
+        raise Failure("plans do not go on from each other's checkpoints to the same bits")
+    print(f"{count} trainings on 1 to 8 replicas have the bits of one device, and go on from each other's checkpoints")
+
+
 def check_errors(work):
     case = training.case_named("mnist-adamw")
     model = training.write_model(work, case.model, "f32")
     wrong = ((("--data-parallel", 3), "the micro-batches of a step (--micro-batches 8) cannot be dealt out to 3 replicas (--data-parallel) in equal parts: give a multiple of 3, e.g. 9"),
+             (("--data-parallel", 3, "--reproducible"), "`reproducible` adds gradients up in a tree that 1, 2, 4 and 8 replicas have in common, not 3 (--data-parallel): take one of these, or leave `reproducible` out"),
              (("--zero", 1), "zero 1: replicas share what an optimizer keeps, and there is one replica"),
              (("--data-parallel", 2, "--zero", 4), "--zero: expected 0 to 3 or auto, found '4'"),
              (("--data-parallel", 2, "--zero", 3, "--reproducible"), "zero 3: replicas share in each micro-batch what `reproducible` computes together: take zero 1, or leave `reproducible` out"))
@@ -194,7 +242,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_memory, check_checkpoints, check_processes, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):

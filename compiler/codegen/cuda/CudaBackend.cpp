@@ -123,6 +123,8 @@ public:
     return std::nullopt;
   }
   bool reachesHost() const override { return true; }
+
+  bool hasOrderedSums() const override { return false; } // NCCL's are not
   int64_t getWeightAlignment() const override {
     return rules::kGpuWeightAlignment;
   }

@@ -99,7 +99,7 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
   if (!weighted)
     return failure();
   Value sum = nn::SumMicroBatchesOp::create(n.b, n.loc, weighted.getType(),
-                                            weighted, Value());
+                                            weighted, Value(), IntegerAttr());
   Value old = running.getResult();
   Value kept = n.splat(std::pow(momentum, static_cast<double>(count)), old);
   Value next = n.binary<nn::AddOp>(n.binary<nn::MulOp>(old, kept), sum);

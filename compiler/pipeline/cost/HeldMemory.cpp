@@ -222,8 +222,11 @@ private:
     return it == graph.nodeOf.end() ? -1 : it->second;
   }
 
-  bool isAccumulator(int node) const {
-    return isa<nn::AccumulatorOp>(graph.nodes[node].ops.front());
+  /// The sums that an accumulator is; 0: the node is none.
+  int64_t countLanes(int node) const {
+    auto accumulator =
+        dyn_cast<nn::AccumulatorOp>(graph.nodes[node].ops.front());
+    return accumulator ? static_cast<int64_t>(accumulator.getLanes()) : 0;
   }
 
   /// Whether a node adds upon a sum over micro-batches, which is another one's.
@@ -239,8 +242,9 @@ private:
   void add(const Exchanged &each) {
     const int producer = each.producer;
     const Unit made = producer < 0 ? Unit::forward : unitOf[producer];
-    if (made == Unit::prologue || (producer >= 0 && isAccumulator(producer))) {
-      const int what = makeHeld(each.bytes);
+    const int64_t lanes = producer < 0 ? 0 : countLanes(producer);
+    if (made == Unit::prologue || lanes > 0) {
+      const int what = makeHeld(each.bytes * std::max<int64_t>(lanes, 1));
       hold(what, producer);
       for (int consumer : each.consumers)
         hold(what, consumer);

@@ -182,6 +182,12 @@ void ArenaWalk::addPlaces(Block &body) {
              slot.getSpan() == plan::Span::sum};
     if (slot.getFrame())
       place.copies = slot.getFrame().getDefiningOp<plan::FrameOp>().getCopies();
+    if (slot.getSum()) {
+      // The bytes of the sum, for one of its lanes.
+      place.number = places.lookup(slot.getSum()).number +
+                     static_cast<size_t>(*slot.getLane());
+      continue;
+    }
     openOf.resize(openOf.size() + std::max<size_t>(place.copies.size(), 1), -1);
   }
 }

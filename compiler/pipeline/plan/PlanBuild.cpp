@@ -603,11 +603,15 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&programs[d].getBody().front());
     slots.clear();
+    // A lane comes behind the sum that it is of.
     for (const DeviceValue &value : device.values)
       slots.push_back(plan::SlotOp::create(
           builder, function.getLoc(),
           plan::SlotType::get(builder.getContext(), value.type), value.space,
-          Value(), IntegerAttr(), value.weight, value.span, getCuts(value)));
+          Value(), IntegerAttr(), value.weight, value.span, getCuts(value),
+          value.sum < 0 ? Value() : slots[static_cast<size_t>(value.sum)],
+          value.sum < 0 ? IntegerAttr() : builder.getI64IntegerAttr(value.lane),
+          value.lanes));
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());
       OpBuilder::InsertionGuard inside(builder);

@@ -50,6 +50,10 @@ struct UnitTimes {
   std::vector<int64_t> runs;            ///< positions
 };
 
+int64_t countLanes(Value slot) {
+  return slot.getDefiningOp<plan::SlotOp>().getLanes();
+}
+
 bool isInArena(Value slot) {
   return slot.getDefiningOp<plan::SlotOp>().getSpace() == plan::Space::arena;
 }
@@ -231,12 +235,18 @@ private:
       if (Value slot = step.getStepSlot(); slot && isInArena(slot))
         users[slot] += 2;
     auto use = [&](Value slot, int64_t m, int64_t begin, int64_t end) {
-      if (slot.getDefiningOp<plan::SlotOp>().getSpan() !=
-          plan::Span::micro_batch)
+      auto op = slot.getDefiningOp<plan::SlotOp>();
+      if (op.getSpan() != plan::Span::micro_batch)
         m = 0; // it is one for all
-      auto [it, isNew] = held[slot].try_emplace(m, LiveRange{begin, end});
-      it->second.begin = std::min(it->second.begin, begin);
-      it->second.end = std::max(it->second.end, end);
+      // Lanes live as long as each other.
+      if (op.getSum())
+        slot = op.getSum();
+      for (int64_t lane = 0; lane < countLanes(slot); ++lane) {
+        auto [it, isNew] =
+            held[slot].try_emplace(m + lane, LiveRange{begin, end});
+        it->second.begin = std::min(it->second.begin, begin);
+        it->second.end = std::max(it->second.end, end);
+      }
     };
     using Key = std::pair<Attribute, int64_t>;
     llvm::DenseMap<Key, Value> sent; // until its wait
@@ -245,7 +255,9 @@ private:
       const int64_t at = position * width, m = step.getStepMicroBatch();
       if (unitOf[position] >= 0) {
         for (const auto &[slot, used] : units[unitOf[position]].uses)
-          if (users.lookup(slot) > 1)
+          if (users.lookup(slot) > 1 ||
+              slot.getDefiningOp<plan::SlotOp>().getSum() ||
+              countLanes(slot) > 1)
             use(slot, m, at + 1 + used.begin(), at + 1 + used.lastUse);
         continue;
       }
@@ -272,8 +284,9 @@ private:
     std::map<std::vector<std::array<int64_t, 3>>, size_t> byLife;
     std::vector<std::pair<SmallVector<Value>, Held>> together;
     for (const auto &[slot, ranges] : held) {
-      const int64_t count = countCopies(ranges);
-      if (count <= kMostOwnCopies) {
+      const int64_t count =
+          countLanes(slot) > 1 ? countLanes(slot) : countCopies(ranges);
+      if (count <= kMostOwnCopies || countLanes(slot) > 1) {
         addCopies({slot}, ranges, count);
         continue;
       }
@@ -292,6 +305,10 @@ private:
     }
     for (const auto &[slots, ranges] : together)
       addCopies(slots, ranges, countCopies(ranges));
+    for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
+      if (slot.getSum() && copies.count(slot.getSum()))
+        copies[slot.getSlot()] = {
+            copies[slot.getSum()][static_cast<size_t>(*slot.getLane())]};
   }
 
   /// The buffers of values that are held at the same times, in `count` copies.
@@ -314,7 +331,9 @@ private:
     for (Value slot : slots)
       for (size_t i = 0; i < made.size(); ++i)
         copies[slot].push_back(buffers.size() + i);
-    frames[buffers.size()] = frame;
+    for (Value slot : slots)
+      frameOf[slot] = frames.size();
+    frames.push_back(frame);
     for (Buffer &each : made) {
       for (LiveRange range : each.exact)
         fold(range, each.live);
@@ -418,6 +437,8 @@ private:
         for (auto [operand, result] : call.getCall().getInPlacePairs()) {
           Value from = call.getInputs()[operand],
                 to = call.getOutputs()[result];
+          if (from == to)
+            continue;
           if (getBuffer(from) >= 0 && getBuffer(from) == getBuffer(to))
             continue;
           OpBuilder builder(call);
@@ -462,7 +483,7 @@ private:
       slot.setOffset(arena.offsets[list[0]]);
       return;
     }
-    Frame &frame = frames[list[0]];
+    Frame &frame = frames[frameOf.lookup(slot.getSlot())];
     if (!frame.op) {
       OpBuilder builder(slot);
       SmallVector<int64_t> begins;
@@ -487,7 +508,8 @@ private:
   std::vector<Buffer> buffers;
   llvm::MapVector<Value, std::vector<size_t>> copies; ///< buffers, by slot
   llvm::DenseMap<Value, int64_t> inFrame; ///< offsets in a frame, by slot
-  llvm::DenseMap<size_t, Frame> frames;   ///< by their first buffer
+  std::vector<Frame> frames;
+  llvm::DenseMap<Value, size_t> frameOf; ///< by slot
 };
 
 struct PlanPlacePass : impl::PlanPlacePassBase<PlanPlacePass> {

@@ -55,7 +55,9 @@ public:
                      .first->second
                : static_cast<int64_t>(slot.getOffset().value_or(0)),
            slot.getByteSize(),
-           static_cast<abi::CheckedSlot::Span>(slot.getSpan())});
+           static_cast<abi::CheckedSlot::Span>(slot.getSpan()),
+           slot.getSum() ? slots.lookup(slot.getSum()) : -1,
+           static_cast<int>(slot.getLane().value_or(0))});
     }
     for (auto load : body.getOps<plan::LoadOp>())
       checked.load = describe(load.getBody().front(), "load");

@@ -73,14 +73,15 @@ static FlatSymbolRefAttr findNewState(Value placed) {
   return {};
 }
 
-/// Whether a value is the zeros of an accumulator.
-static bool isAccumulator(Value value) {
+/// The accumulator of which a value is the zeros; null if it is of none.
+static nn::AccumulatorOp findAccumulator(Value value) {
   auto cluster = value.getDefiningOp<nn::ClusterOp>();
-  return cluster && cluster.getBody()
-                        .front()
-                        .getTerminator()
-                        ->getOperand(cast<OpResult>(value).getResultNumber())
-                        .getDefiningOp<nn::AccumulatorOp>();
+  return cluster ? cluster.getBody()
+                       .front()
+                       .getTerminator()
+                       ->getOperand(cast<OpResult>(value).getResultNumber())
+                       .getDefiningOp<nn::AccumulatorOp>()
+                 : nn::AccumulatorOp();
 }
 
 /// The price that stands on an op; none of what is copied and the like.
@@ -235,6 +236,56 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
   last = std::max(last, index);
 }
 
+/// The value that is a lane of a sum.
+int StageLowering::getLane(LoweredDevice &device, int sum, int64_t lane) {
+  auto [known, isNew] = device.lanes.try_emplace({sum, lane}, 0);
+  if (isNew) {
+    known->second = static_cast<int>(device.values.size());
+    DeviceValue value = device.values[sum];
+    value.lanes = 1;
+    value.sum = sum;
+    value.lane = lane;
+    device.values.push_back(std::move(value));
+  }
+  return known->second;
+}
+
+/// What makes accumulators 0 does it for each of their lanes.
+void StageLowering::writeLanes(LoweredDevice &device, LoweredStage &stage) {
+  const size_t count = stage.work.size();
+  for (size_t i = 0; i < count; ++i) {
+    int64_t lanes = 1;
+    for (int id : stage.work[i].outputs)
+      if (device.values[id].span == plan::Span::sum)
+        lanes = std::max(lanes, device.values[id].lanes);
+    if (lanes == 1)
+      continue;
+    const DeviceWork work = stage.work[i];
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const size_t index = lane == 0 ? i : stage.work.size();
+      if (lane > 0)
+        stage.work.push_back(work);
+      for (auto [number, id] : llvm::enumerate(work.outputs)) {
+        int made = id;
+        if (device.values[id].lanes > 1) {
+          made = getLane(device, id, lane);
+          stage.firstWrite.erase(id);
+          stage.lastUse.erase(id);
+        } else if (lane > 0) {
+          // What else the work makes is made already.
+          made = static_cast<int>(device.values.size());
+          DeviceValue again = device.values[id];
+          again.span = plan::Span::micro_batch;
+          device.values.push_back(std::move(again));
+        }
+        stage.work[index].outputs[number] = made;
+        stage.firstWrite.try_emplace(made, index);
+        stage.lastUse.try_emplace(made, index);
+      }
+    }
+  }
+}
+
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   current = number;
   LoweredDevice &device = devices[number];
@@ -278,7 +329,9 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     } else if (auto reshape = dyn_cast<nn::ReshapeOp>(part)) {
       ids[reshape.getResult()] = ids.lookup(reshape.getX());
     } else if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(part)) {
-      ids[sum.getResult()] = ids.lookup(sum.getX());
+      const int id = ids.lookup(sum.getX());
+      ids[sum.getResult()] =
+          sum.getLane() ? getLane(device, id, *sum.getLane()) : id;
     } else if (isa<nn::ClusterOp, dist::ShardOp, dist::CollectiveOpInterface>(
                    part)) {
       if (failed(lowerWork(&part, device, stage, ids)))
@@ -336,9 +389,12 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     }
     if (device.values[id].space == plan::Space::arena &&
         device.values[id].span == plan::Span::micro_batch &&
-        op.getPhase() == dist::Phase::prologue)
-      device.values[id].span =
-          isAccumulator(value) ? plan::Span::sum : plan::Span::step;
+        op.getPhase() == dist::Phase::prologue) {
+      nn::AccumulatorOp accumulator = findAccumulator(value);
+      device.values[id].span = accumulator ? plan::Span::sum : plan::Span::step;
+      if (accumulator)
+        device.values[id].lanes = accumulator.getLanes();
+    }
     if (stage.sums.count(index)) {
       // The same bytes as before, but what comes later waits for this stage.
       placed[{number, result.getAsOpaquePointer()}] = id;
@@ -352,6 +408,8 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
       sources[result] = it->second;
     stage.results.push_back(id);
   }
+  if (op.getPhase() == dist::Phase::prologue)
+    writeLanes(device, stage);
   device.stages.push_back(stages.size());
   stages.push_back(std::move(stage));
   return success();

@@ -31,6 +31,10 @@ struct DeviceValue {
   plan::Span span = plan::Span::micro_batch;
   mlir::FlatSymbolRefAttr weight; ///< if `space` is weight or state
   bool isLoaded = false;          ///< made by the load program
+  int64_t lanes = 1;              ///< sums that it is, of which a micro-batch
+                                  ///< sees one
+  int sum = -1;                   ///< of which this is a lane
+  int64_t lane = 0;
   std::string name;
 };
 
@@ -70,6 +74,8 @@ struct LoweredDevice {
   std::vector<DeviceValue> values;
   std::vector<DeviceWork> load;
   std::vector<int> stages; ///< into the list of all stages, in its order
+  /// The values that are lanes, by the sum and their number.
+  std::map<std::pair<int, int64_t>, int> lanes;
 };
 
 /// Lowers dist.stage ops to values and work, device by device.
@@ -96,6 +102,8 @@ private:
   int addValue(LoweredDevice &device, mlir::Value value);
   int addWeight(LoweredDevice &device, mlir::FlatSymbolRefAttr weight,
                 mlir::Value value, plan::Space space = plan::Space::weight);
+  int getLane(LoweredDevice &device, int sum, int64_t lane);
+  void writeLanes(LoweredDevice &device, LoweredStage &stage);
   void writeUpon(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
                  int &id, int place);
   /// `at`: the index that the copy has among the stage's work; the last if

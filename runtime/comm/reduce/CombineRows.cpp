@@ -165,6 +165,53 @@ bool isStreamed(const Combination &, size_t, int) { return false; }
 void endStream() {}
 #endif
 
+/// The elements of one source from `at` on.
+template <typename Format>
+void loadBlock(const Combination &all, int source, int64_t at, int count,
+               typename Format::Held *to) {
+  using Stored = typename Format::Stored;
+  const Stored *from = reinterpret_cast<const Stored *>(all.from[source]) + at;
+  if (count == kBlock) {
+    Format::load(from, to);
+    return;
+  }
+  Stored padded[kBlock] = {};
+  copyElements(from, padded, count);
+  Format::load(padded, to);
+}
+
+/// The sources `first`, `first` + `stride`, ..., of a power of two of them.
+template <typename Format, typename Operation>
+void combineTree(const Combination &all, int first, int stride, int64_t at,
+                 int count, typename Format::Held *to) {
+  if (first + stride >= all.sources) {
+    loadBlock<Format>(all, first, at, count, to);
+    return;
+  }
+  typename Format::Held other[kBlock];
+  combineTree<Format, Operation>(all, first, 2 * stride, at, count, to);
+  combineTree<Format, Operation>(all, first + stride, 2 * stride, at, count,
+                                 other);
+  for (int i = 0; i < kBlock; ++i)
+    to[i] = Operation::of(to[i], other[i]);
+}
+
+template <typename Format, typename Operation>
+void combineBlock(const Combination &all, int64_t at, int count,
+                  typename Format::Held *to) {
+  if ((all.sources & (all.sources - 1)) == 0) {
+    combineTree<Format, Operation>(all, 0, 1, at, count, to);
+    return;
+  }
+  loadBlock<Format>(all, 0, at, count, to);
+  typename Format::Held other[kBlock];
+  for (int s = 1; s < all.sources; ++s) {
+    loadBlock<Format>(all, s, at, count, other);
+    for (int i = 0; i < kBlock; ++i)
+      to[i] = Operation::of(to[i], other[i]);
+  }
+}
+
 template <typename Format, typename Operation>
 void combine(const Combination &all) {
   using Stored = typename Format::Stored;
@@ -172,21 +219,11 @@ void combine(const Combination &all) {
   bool streamed = all.targets > 0;
   for (int t = 0; t < all.targets; ++t)
     streamed &= isStreamed(all, sizeof(Stored), t);
-  Stored padded[kBlock] = {}, result[kBlock];
-  Held held[kBlock], other[kBlock];
+  Stored result[kBlock];
+  Held held[kBlock];
   for (int64_t at = 0; at < all.count; at += kBlock) {
     const int count = all.count - at < kBlock ? int(all.count - at) : kBlock;
-    for (int s = 0; s < all.sources; ++s) {
-      const Stored *from = reinterpret_cast<const Stored *>(all.from[s]) + at;
-      if (count < kBlock) {
-        copyElements(from, padded, count);
-        from = padded;
-      }
-      Format::load(from, s == 0 ? held : other);
-      if (s > 0)
-        for (int i = 0; i < kBlock; ++i)
-          held[i] = Operation::of(held[i], other[i]);
-    }
+    combineBlock<Format, Operation>(all, at, count, held);
     Format::store(held, result);
     for (int t = 0; t < all.targets; ++t) {
       Stored *to = reinterpret_cast<Stored *>(all.to[t]) + at;

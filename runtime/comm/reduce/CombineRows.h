@@ -13,8 +13,7 @@
 namespace partita::runtime {
 
 /// Arrays of `count` elements, to be combined. Elements with the same index are
-/// combined in the order of the sources, and the result is written to all
-/// targets. A target may be one of the sources.
+/// combined as Collective.h says, and the result is written to all targets. A target may be one of the sources.
 struct Combination {
   const uint8_t *const *from = nullptr;
   int sources = 0; ///< at least 1

@@ -59,3 +59,40 @@ module attributes {dist.full_steps} {
     return %s : tensor<4xf32>
   }
 }
+
+// -----
+
+// What is reproducible adds micro-batches up in 8 lanes for all replicas together.
+// expected-remark @below {{`reproducible` keeps each sum over micro-batches in 4 parts: this takes 1 MiB more for all devices of a replica together, and 3 more additions of each in a step}}
+module attributes {dist.full_steps} {
+  // CHECK-LABEL: func.func @lanes
+  // CHECK: %[[A:.*]] = nn.accumulator 0 lanes 4 : tensor<4xf32>
+  // CHECK: nn.sum_micro_batches %{{.*}} in %[[A]] : tensor<4xf32> : tensor<4xf32>
+  func.func @lanes(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.reproducible, dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.micro_batches = 16 : i64} {
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    return %s : tensor<4xf32>
+  }
+}
+
+// -----
+
+module attributes {dist.full_steps} {
+  // There are no more lanes than micro-batches. One alone is added to 0, too: -0 becomes 0.
+  // CHECK-LABEL: func.func @alone
+  // CHECK: %[[A:.*]] = nn.accumulator 0 : tensor<4xf32>
+  // CHECK: nn.add %[[A]]
+  func.func @alone(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.reproducible, dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.micro_batches = 2 : i64} {
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    return %s : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @below {{`reproducible` adds gradients up in a tree that 1, 2, 4 and 8 replicas have in common, not 3 (--data-parallel): take one of these, or leave `reproducible` out}}
+module attributes {dist.full_steps} {
+  func.func @three(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.reproducible, dist.axes = [#dist.axis<"data" = 3>, #dist.axis<"stage" = 0>], dist.micro_batches = 6 : i64} {
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    return %s : tensor<4xf32>
+  }
+}

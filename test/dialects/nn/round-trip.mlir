@@ -155,6 +155,10 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: te
   %acc = nn.accumulator 0 : tensor<2xf32>
   // CHECK: nn.sum_micro_batches %{{.*}} in %[[A]] : tensor<2xf32> : tensor<2xf32>
   %sum = nn.sum_micro_batches %t in %acc : tensor<2xf32> : tensor<2xf32>
+  // CHECK: %[[B:.*]] = nn.accumulator 1 lanes 4 : tensor<2xf32>
+  %lanes = nn.accumulator 1 lanes 4 : tensor<2xf32>
+  // CHECK: nn.sum_micro_batches %{{.*}} in %[[B]] : tensor<2xf32> lane 3 : tensor<2xf32>
+  %lane = nn.sum_micro_batches %t in %lanes : tensor<2xf32> lane 3 : tensor<2xf32>
   // CHECK: nn.sum_micro_batches %{{.*}} : tensor<2xf32>
   %alone = nn.sum_micro_batches %t : tensor<2xf32>
   // CHECK: nn.dot %{{.*}}, %{{.*}} batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>

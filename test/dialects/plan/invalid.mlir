@@ -88,6 +88,54 @@ plan.program @p0 arena 64 constant 64 {
 
 // -----
 
+plan.program @p0 arena 128 constant 0 {
+  %f = plan.frame bytes 64 copies [0, 64]
+  // slot C3
+  // expected-error @+1 {{(C3) has 3 lanes in a frame of 2 copies}}
+  %a = plan.slot frame %f span sum at 0 lanes 3 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %f = plan.frame bytes 64 copies [0, 64]
+  // slot C5
+  // expected-error @+1 {{(C5) has lanes, or is one, and is no sum}}
+  %a = plan.slot frame %f at 0 lanes 2 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %f = plan.frame bytes 64 copies [0, 64]
+  %a = plan.slot frame %f span sum at 0 lanes 2 : !plan.slot<tensor<1xf32>>
+  // slot C5
+  // expected-error @+1 {{(C5) is lane 2 of a sum of 2 lanes}}
+  %b = plan.slot arena span sum at 64 of %a : !plan.slot<tensor<1xf32>> lane 2 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %f = plan.frame bytes 64 copies [0, 64]
+  %a = plan.slot frame %f span sum at 0 lanes 2 : !plan.slot<tensor<1xf32>>
+  // slot C5
+  // expected-error @+1 {{(C5) lies elsewhere than lane 1 of its sum}}
+  %b = plan.slot arena span sum at 0 of %a : !plan.slot<tensor<1xf32>> lane 1 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %f = plan.frame bytes 64 copies [0, 64]
+  %a = plan.slot frame %f span sum at 0 lanes 2 : !plan.slot<tensor<1xf32>>
+  // slot C5
+  // expected-error @+1 {{(C5) lies elsewhere than in the arena, or has another type than the sum of which it is a lane}}
+  %b = plan.slot arena span sum at 64 of %a : !plan.slot<tensor<1xf32>> lane 1 : !plan.slot<tensor<2xf32>>
+}
+
+// -----
+
 plan.program @p0 arena 64 constant 0 {
   // slot C1
   // expected-error @+1 {{(C1) in weight has an offset}}

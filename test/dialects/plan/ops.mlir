@@ -65,6 +65,10 @@ plan.check "Gather" node "embed" operand "indices" tensor "ids" shape [4, 5] row
 plan.program @p1 {
   // CHECK: plan.slot arena : <tensor<8xf32>>
   %a = plan.slot arena : !plan.slot<tensor<8xf32>>
+  // CHECK: %[[S:.*]] = plan.slot arena span sum lanes 2 : <tensor<8xf32>>
+  %sum = plan.slot arena span sum lanes 2 : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot arena span sum of %[[S]] : !plan.slot<tensor<8xf32>> lane 1 : <tensor<8xf32>>
+  %lane = plan.slot arena span sum of %sum : !plan.slot<tensor<8xf32>> lane 1 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.recv @c0 micro_batch 0 to
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.release @c0 micro_batch 0

@@ -100,24 +100,41 @@ void putInteger(DType dtype, Bytes &bytes, int64_t at, uint64_t value) {
   std::memcpy(bytes.data() + at * size, &value, size_t(size));
 }
 
-/// Element `at` of the results: that of each source, one after another.
+/// All values, one after another; of a power of two of them each with the one
+/// of the other half, and so on.
+template <typename T, typename Combine>
+T combineAll(std::vector<T> values, Combine combine) {
+  const bool is_tree = (values.size() & (values.size() - 1)) == 0;
+  while (is_tree && values.size() > 1) {
+    const size_t half = values.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      values[i] = combine(values[i], values[half + i]);
+    values.resize(half);
+  }
+  return std::accumulate(values.begin() + 1, values.end(), values[0], combine);
+}
+
+/// Element `at` of the results.
 void combineAt(const CollectiveInfo &info,
                const std::vector<const uint8_t *> &from, Bytes &to,
                int64_t at) {
   if (!isFloat(info.dtype)) {
-    uint64_t value = integerAt(info.dtype, from[0]);
-    for (size_t i = 1; i < from.size(); ++i)
-      value = combined(info.reduction, isSigned(info.dtype), value,
-                       integerAt(info.dtype, from[i]));
-    return putInteger(info.dtype, to, at, value);
+    std::vector<uint64_t> values;
+    for (const uint8_t *element : from)
+      values.push_back(integerAt(info.dtype, element));
+    return putInteger(
+        info.dtype, to, at, combineAll(values, [&](uint64_t a, uint64_t b) {
+          return combined(info.reduction, isSigned(info.dtype), a, b);
+        }));
   }
   // Sums and products of two floats in double round as those in float.
-  double value = toDouble(info.dtype, from[0]);
-  for (size_t i = 1; i < from.size(); ++i) {
-    value = combined(info.reduction, value, toDouble(info.dtype, from[i]));
-    if (info.dtype != DType::f64)
-      value = float(value);
-  }
+  std::vector<double> values;
+  for (const uint8_t *element : from)
+    values.push_back(toDouble(info.dtype, element));
+  const double value = combineAll(values, [&](double a, double b) {
+    const double both = combined(info.reduction, a, b);
+    return info.dtype == DType::f64 ? both : float(both);
+  });
   if (info.dtype == DType::f64)
     put(to, at, value);
   else if (info.dtype == DType::f32)

@@ -49,6 +49,7 @@ struct SlotSpec {
   Shape shape;
   int frame = -1;
   abi::Span span = abi::Span::micro_batch;
+  int sum = -1, lane = 0;
 };
 
 struct FrameSpec {
@@ -511,7 +512,8 @@ private:
     for (const SlotSpec &slot : program.slots)
       slots.push_back(abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes,
                                       slot.dtype, fbb.CreateVector(slot.shape),
-                                      slot.frame, slot.span));
+                                      slot.frame, slot.span, slot.sum,
+                                      slot.lane));
     std::vector<flatbuffers::Offset<abi::Unit>> units;
     for (const UnitSpec &unit : program.units) {
       auto instructions = encode(unit.instructions);

@@ -642,6 +642,72 @@ TEST(ScheduleCheckTraining, ASumHasNoCopies) {
                    "anything is written there");
 }
 
+/// A learner whose sum has two lanes, which the prologue and the update name.
+struct LaneLearner : Learner {
+  explicit LaneLearner(int microBatches) : Learner(microBatches) {
+    arena_bytes = 1024;
+    frames.push_back({64, {512, 640}});
+    slots[sum] = {CheckedSlot::Space::frame, 0, 0, 64, CheckedSlot::Span::sum};
+    for (int lane : {0, 1})
+      lanes.push_back(named(lane));
+    prologue = unit({{{}, {lanes[0]}}, {{}, {lanes[1]}}});
+    update = unit({{{lanes[0], lanes[1], state}, {state}}});
+  }
+  int named(int lane) {
+    const int made = slot(512 + 128 * lane, 64);
+    slots[made].span = CheckedSlot::Span::sum;
+    slots[made].sum = sum;
+    slots[made].lane = lane;
+    return made;
+  }
+  std::vector<int> lanes;
+};
+
+TEST(ScheduleCheckTraining, AcceptsLanesOfASum) {
+  for (int count : {2, 3, 4, 7})
+    for (bool ascends : {true, false}) {
+      LaneLearner p(count);
+      p.run(p.prologue, 0);
+      for (int m = 0; m < count; ++m)
+        p.run(p.add, ascends ? m : count - 1 - m);
+      p.run(p.update, p.last());
+      EXPECT_EQ(check({p}), "") << count;
+    }
+}
+
+TEST(ScheduleCheckTraining, RefusesALaneWithoutAMicroBatch) {
+  LaneLearner p(5);
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
+  LaneLearner second = p, first = p, twice = p;
+  second.run(second.add, 4).run(second.update, 4);
+  expectError({second}, "step 'U4.0', micro-batch 4 reads a sum of 1 "
+                        "micro-batches, and needs one of 2");
+  first.run(first.add, 3).run(first.update, 4);
+  expectError({first}, "step 'U4.0', micro-batch 4 reads a sum of 2 "
+                       "micro-batches, and needs one of 3");
+  twice.run(twice.add, 2);
+  expectError({twice}, "step 'U1.1', micro-batch 2 adds to a sum what is in it "
+                       "already");
+}
+
+TEST(ScheduleCheckTraining, RefusesALaneThatNothingStarts) {
+  LaneLearner p(2);
+  p.units[p.prologue].pop_back();
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
+  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 640 to 704 before "
+                   "anything is written there");
+}
+
+TEST(ScheduleCheckTraining, ALaneIsTheSumOfItsMicroBatches) {
+  // A unit that runs on micro-batch 1 names lane 0 and uses the sum.
+  LaneLearner p(2);
+  const int mixes = p.unit({{{p.sum}, {p.local}}, {{p.lanes[0]}, {p.made}}});
+  p.run(p.prologue, 0).run(p.add, 0).run(mixes, 1).run(p.add, 1);
+  p.run(p.update, 1);
+  expectError({p}, "step 'U5.0', micro-batch 1 reads a sum of 0 micro-batches, "
+                   "and needs one of 1");
+}
+
 TEST(ScheduleCheckTraining, AMessageHasAllOfASum) {
   Learner p(2);
   p.run(p.prologue, 0).run(p.add, 0);

@@ -50,6 +50,18 @@ TrainPlan testedPlan() {
   return plan;
 }
 
+/// Slot 6 is a sum of three lanes, and slot 7 a lane of `sum`.
+int addLane(TrainPlan &plan, int sum, int lane = 0) {
+  const int whole = plan.addFrameSlot(0, {1, 1}, 3);
+  plan.at(whole).span = abi::Span::sum;
+  const int made = plan.addSlot(0, {1, 1});
+  plan.at(made).span = abi::Span::sum;
+  plan.at(made).offset = plan.program().frames.back().copies[0];
+  plan.at(made).sum = sum;
+  plan.at(made).lane = lane;
+  return made;
+}
+
 struct WrongPlan {
   const char *message;
   std::function<void(TrainPlan &)> change;
@@ -150,7 +162,23 @@ TEST_F(TrainingPlanTest, RefusesWrongSlots) {
        [](TrainPlan &p) { p.at(p.zero).span = abi::Span::sum; }},
       {"slot 6 holds a value for a whole step, and is not in the arena",
        [](TrainPlan &p) {
-         p.at(p.addFrameSlot(0, {1, 1}, 3)).span = abi::Span::sum;
+         p.at(p.addFrameSlot(0, {1, 1}, 3)).span = abi::Span::step;
+       }},
+      {"slot 7 is a lane of slot 99 of 8",
+       [](TrainPlan &p) { addLane(p, 99); }},
+      {"slot 7 is lane 3 of 3", [](TrainPlan &p) { addLane(p, 6, 3); }},
+      {"slot 7 is lane -1 of 3", [](TrainPlan &p) { addLane(p, 6, -1); }},
+      {"slot 7 is a lane, and is no sum in the arena, or of no sum in a frame",
+       [](TrainPlan &p) { addLane(p, p.sum); }},
+      {"slot 7 is a lane, and is no sum in the arena, or of no sum in a frame",
+       [](TrainPlan &p) { p.at(addLane(p, 6)).span = abi::Span::step; }},
+      {"slot 7 lies elsewhere than the lane that it is",
+       [](TrainPlan &p) { p.at(addLane(p, 6)).offset += 64; }},
+      {"is a lane of a sum that ",
+       [](TrainPlan &p) {
+         const int lane = addLane(p, 7);
+         std::swap(p.at(6), p.at(lane));
+         p.at(7).offset = std::numeric_limits<int64_t>::max();
        }},
       {"slot 6 holds a value for a whole step, and is not in the arena",
        [](TrainPlan &p) {
@@ -189,9 +217,7 @@ TEST_F(TrainingPlanTest, RefusesWrongStates) {
       {"state 'w' says it has 8 bytes where its shape needs 4",
        [](TrainPlan &p) { p.states[0].bytes = 8; }},
       {"state 'w' has the negative extent -1",
-       [](TrainPlan &p) {
-         p.states[0].shape = {-1, -1};
-       }},
+       [](TrainPlan &p) { p.states[0].shape = {-1, -1}; }},
       {"state 'w' begins with weight 2 of 2",
        [](TrainPlan &p) { p.states[0].weight = 2; }},
       {"state 'w' begins with weight -2 of 2",

@@ -1,0 +1,82 @@
+//===- CombineLanes.cpp - Sums over micro-batches in a fixed tree ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/train/Passes.h"
+
+using namespace mlir;
+
+namespace partita::train {
+
+#define GEN_PASS_DEF_COMBINELANESPASS
+#include "compiler/train/Passes.h.inc"
+
+namespace {
+
+/// Adds up the lanes `first`, `first` + `stride`, ... of a sum. Of a power of
+/// two of replicas, each has every so manieth lane of them all, and so a part
+/// of the tree.
+class LaneTree {
+public:
+  LaneTree(nn::SumMicroBatchesOp sum, int64_t lanes, nn::ClusterAttr cluster)
+      : b(sum), sum(sum), lanes(lanes), cluster(cluster) {}
+
+  /// Null: there is no such lane.
+  Value build(int64_t first, int64_t stride) {
+    if (first >= lanes)
+      return {};
+    if (first + stride >= lanes) {
+      // Of none, or of one.
+      auto lane = cast<nn::SumMicroBatchesOp>(b.clone(*sum));
+      lane.setLane(first);
+      if (first > 0)
+        lane->removeAttr(nn::kGradientAttr);
+      return lane;
+    }
+    Value x = build(first, 2 * stride), y = build(first + stride, 2 * stride);
+    auto both = nn::AddOp::create(b, sum.getLoc(), sum.getType(), x, y);
+    both->setAttr(nn::kClusterAttr, cluster);
+    return both;
+  }
+
+private:
+  OpBuilder b;
+  nn::SumMicroBatchesOp sum;
+  const int64_t lanes;
+  nn::ClusterAttr cluster;
+};
+
+struct CombineLanesPass : impl::CombineLanesPassBase<CombineLanesPass> {
+  using CombineLanesPassBase::CombineLanesPassBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      int64_t next = 0; // cluster
+      function.walk([&](Operation *op) {
+        if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr))
+          next = std::max(next, cluster.getNumber() + 1);
+      });
+      SmallVector<nn::SumMicroBatchesOp> sums(
+          function.getOps<nn::SumMicroBatchesOp>());
+      for (nn::SumMicroBatchesOp sum : sums) {
+        auto accumulator =
+            sum.getAccumulator()
+                ? sum.getAccumulator().getDefiningOp<nn::AccumulatorOp>()
+                : nullptr;
+        if (!accumulator || accumulator.getLanes() < 2 || sum.getLane())
+          continue;
+        auto cluster = nn::ClusterAttr::get(&getContext(), next++,
+                                            nn::ClusterKind::kernel);
+        sum.replaceAllUsesWith(
+            LaneTree(sum, accumulator.getLanes(), cluster).build(0, 1));
+        sum.erase();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace partita::train
