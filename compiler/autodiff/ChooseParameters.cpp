@@ -28,6 +28,13 @@ namespace {
 /// A mask has zeros, and beside them only ones, or only large negative numbers.
 constexpr double kMasked = -1e4;
 
+/// A mask of more elements is not looked for: it would be of more than 8192
+/// positions.
+constexpr int64_t kMostMaskElements = int64_t(1) << 26;
+
+/// Zeros are looked at in blocks of so many bytes.
+constexpr size_t kZeroBlock = 4096;
+
 /// What the elements of a tensor say, one after another.
 class MaskTest {
 public:
@@ -60,7 +67,8 @@ double readElement(FloatType type, const char *bytes) {
 bool isMask(nn::WeightOp weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto element = dyn_cast<FloatType>(type.getElementType());
-  if (!element || element.getWidth() < 16 || type.getRank() < 2)
+  if (!element || element.getWidth() < 16 || type.getRank() < 2 ||
+      type.getNumElements() > kMostMaskElements)
     return false;
   MaskTest test;
   if (auto value = dyn_cast_or_null<DenseElementsAttr>(
@@ -81,10 +89,17 @@ bool isMask(nn::WeightOp weight) {
   // That a file cannot be read is said by who needs its bytes.
   if (!bytes)
     return false;
-  const size_t width = element.getWidth() / 8;
-  for (size_t at = 0; at + width <= (*bytes)->getBufferSize(); at += width)
-    if (!test.add(readElement(element, (*bytes)->getBufferStart() + at)))
+  const size_t width = element.getWidth() / 8, size = (*bytes)->getBufferSize();
+  const char *begin = (*bytes)->getBufferStart();
+  for (size_t at = 0; at + width <= size;) {
+    if (!test.add(readElement(element, begin + at)))
       return false;
+    at += width;
+    // Of zeros, the next block is tested by its first one.
+    while (at + kZeroBlock <= size && begin[at] == 0 &&
+           std::memcmp(begin + at, begin + at + 1, kZeroBlock - 1) == 0)
+      at += kZeroBlock - width;
+  }
   return test.isMask();
 }
 
