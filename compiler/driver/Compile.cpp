@@ -113,7 +113,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     if (each.autodiff.results == autodiff::LossResults::beside)
       followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
-        options.kind != EmitKind::decision)
+        options.kind != EmitKind::decision &&
+        options.kind != EmitKind::summary)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<PlanCompilation>(
         context, std::move(each), *targets, static_cast<int>(number),

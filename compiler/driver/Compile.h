@@ -26,14 +26,14 @@
 
 namespace partita::driver {
 
-/// Where compilation stops: `--emit`, or `decision`. All but that and
-/// `artifact` print the IR.
+/// Where compilation stops: `--emit`, or one of those that print no IR.
 enum class EmitKind {
   imported,   ///< as the importer made it
   nn,         ///< after simplification
   stages,     ///< stages and transfers (dist)
   clusters,   ///< lowered clusters and the kernels' linalg
   plan,       ///< the plan dialect
+  summary,    ///< nothing; the plan is made, and no code
   parameters, ///< nothing; which parameters are trained is decided
   decision,   ///< nothing; blocks and stages are decided
   artifact

@@ -304,12 +304,18 @@ static std::string checkTogether(const CommandLine &command) {
     return "";
   if (compile.import.modelPath.empty())
     return "no model: give MODEL.onnx";
+  const bool plans = compile.kind == driver::EmitKind::summary;
   if (!emits && !command.describe && compile.emit.output.empty())
     return "no output: give -o FILE.partita";
+  if (plans && !compile.emit.output.empty())
+    return "--plan makes no artifact: leave out one of --plan and -o (-o "
+           "prints "
+           "the plan, too)";
   if (compile.emit.output == "-")
     return "--output -: name a file; --emit prints to standard output if "
            "--output is left out, and an artifact is mapped from its file";
-  if (command.json && emits && !command.listNodes && !command.listParameters)
+  if (command.json && emits && !plans && !command.listNodes &&
+      !command.listParameters)
     return "--json prints the plan of an artifact, and --emit the IR: leave "
            "out one of the two";
   if (!compile.import.samples.empty() && compile.partition.replicas > 1)
@@ -688,6 +694,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "weight or input would spare it");
   app.add_flag("--json", result.json,
                "print the plan, or what --list-nodes lists, as JSON");
+  app.add_flag("--plan", result.plan,
+               "make and print the plan, and no artifact: what devices do, "
+               "need and send, of a model whose files of weights need not be "
+               "there");
   app.add_flag("--quiet", result.quiet, "print nothing but errors");
 
   try {
@@ -711,6 +721,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Case("clusters", driver::EmitKind::clusters)
                      .Case("plan", driver::EmitKind::plan)
                      .Default(driver::EmitKind::artifact);
+  if (result.plan && raw.kind != "artifact")
+    message = "--plan and --emit " + raw.kind +
+              ": one prints the plan's tables, the other the IR; leave out one "
+              "of the two";
+  if (result.plan)
+    compile.kind = driver::EmitKind::summary;
+  compile.import.filesMayBeAbsent = result.plan;
   if (cli::Devices devices; !raw.devices.empty()) {
     (void)cli::parseDevices(raw.devices, devices); // which was checked
     compile.partition.devices = devices.count();

@@ -14,6 +14,7 @@ namespace partita::tools {
 
 struct CommandLine {
   driver::CompileOptions compile;
+  bool plan = false;      ///< print the plan, and make no artifact
   bool json = false;      ///< the plan as one JSON object on standard output
   bool quiet = false;     ///< no plan, no remarks
   bool describe = false;  ///< list the model's inputs, outputs and dimensions

@@ -108,8 +108,9 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
     command.compile.progress = showProgress;
 
   std::optional<llvm::ToolOutputFile> file;
-  if (command.compile.kind != driver::EmitKind::artifact &&
-      !command.compile.emit.output.empty()) {
+  const bool printsPlan = command.compile.kind == driver::EmitKind::artifact ||
+                          command.compile.kind == driver::EmitKind::summary;
+  if (!printsPlan && !command.compile.emit.output.empty()) {
     std::error_code error;
     file.emplace(command.compile.emit.output, error, llvm::sys::fs::OF_Text);
     if (error) {
@@ -147,8 +148,7 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
       nodes.print(llvm::outs());
     return 0;
   }
-  if (summaries.empty() || command.quiet ||
-      command.compile.kind != driver::EmitKind::artifact)
+  if (summaries.empty() || command.quiet || !printsPlan)
     return 0;
   if (command.json) {
     // One plan is an object, several are a list of them.

@@ -58,6 +58,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
       ModelFile::read(options.modelPath, loc, options.keepWeights);
   if (failed(file))
     return failure();
+  (*file)->filesMayBeAbsent = options.filesMayBeAbsent;
   onnx::ModelProto &model = (*file)->proto;
   if (failed(checkVersions(model, loc)))
     return failure();

@@ -84,6 +84,9 @@ struct ImportOptions {
   /// What says how the model is split, e.g. "--devices": the model's own
   /// annotations are not read then. Empty: they are.
   std::string annotationsOverride;
+  /// Files of weights need not be there: their names and sizes suffice for a
+  /// plan.
+  bool filesMayBeAbsent = false;
   /// Lists the nodes in `dist.numbered_nodes`, so that annotations can be
   /// written into the file (annotations/AnnotatedModel.h).
   bool numberNodes = false;

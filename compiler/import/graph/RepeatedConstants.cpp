@@ -156,6 +156,9 @@ private:
         getElementBytes(file, b, *type, storages[1], loc);
     if (failed(x) || failed(y))
       return failure();
+    if (x->isAbsent || y->isAbsent)
+      return x->isAbsent && y->isAbsent && x->span->file == y->span->file &&
+             x->span->offset == y->span->offset;
     return x->data == y->data;
   }
 

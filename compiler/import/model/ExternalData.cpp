@@ -44,7 +44,7 @@ static const char *splitLocation(StringRef location,
 
 FailureOr<TensorBytes> openExternalData(StringRef directory, StringRef location,
                                         int64_t offset, int64_t length,
-                                        Location loc) {
+                                        bool mayBeAbsent, Location loc) {
   auto refuse = [&](const Twine &why) -> LogicalResult {
     return emitError(loc) << "cannot use external data '" << location
                           << "': " << why;
@@ -53,6 +53,10 @@ FailureOr<TensorBytes> openExternalData(StringRef directory, StringRef location,
   if (const char *why = splitLocation(location, components))
     return refuse(why);
 
+  TensorBytes bytes;
+  SmallString<128> path(directory);
+  for (StringRef component : components)
+    sys::path::append(path, component);
   std::string root = directory.empty() ? "." : directory.str();
   int fd = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   llvm::scope_exit closeFd([&] {
@@ -69,6 +73,11 @@ FailureOr<TensorBytes> openExternalData(StringRef directory, StringRef location,
     int next = openat(fd, component.str().c_str(), flags);
     if (next < 0 && errno == ELOOP)
       return refuse("'" + component + "' is a symbolic link");
+    if (next < 0 && errno == ENOENT && mayBeAbsent && length >= 0) {
+      bytes.span = FileSpan{path.str().str(), offset, length};
+      bytes.isAbsent = true;
+      return bytes;
+    }
     if (next < 0) {
       const char *why = std::strerror(errno);
       SmallString<128> searched(root);
@@ -94,10 +103,6 @@ FailureOr<TensorBytes> openExternalData(StringRef directory, StringRef location,
                   Twine(length) + " are wanted, and the file has " +
                   Twine(static_cast<int64_t>(info.st_size)));
 
-  TensorBytes bytes;
-  SmallString<128> path(directory);
-  for (StringRef component : components)
-    sys::path::append(path, component);
   bytes.span = FileSpan{path.str().str(), offset, length};
   if (length == 0)
     return bytes;

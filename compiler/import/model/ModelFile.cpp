@@ -132,8 +132,9 @@ ModelFile::getRawBytes(const onnx::TensorProto &tensor, Location loc) const {
   if (location.empty())
     return emitError(loc) << "the external data of tensor '" << tensor.name()
                           << "' has no location";
-  FailureOr<TensorBytes> bytes = openExternalData(
-      sys::path::parent_path(path), location, offset, length, loc);
+  FailureOr<TensorBytes> bytes =
+      openExternalData(sys::path::parent_path(path), location, offset, length,
+                       filesMayBeAbsent, loc);
   if (failed(bytes))
     return failure();
   return std::optional(std::move(*bytes));

@@ -28,12 +28,13 @@ struct FileSpan {
   int64_t bytes = 0;
 };
 
-/// Where the raw little-endian bytes of a tensor are. `data` is always valid.
-/// `span` is set if the bytes are in a file.
+/// Where the raw little-endian bytes of a tensor are. `data` is valid but for
+/// those of a file that is not there. `span` is set if the bytes are in a file.
 struct TensorBytes {
   llvm::StringRef data;
   std::optional<FileSpan> span;
   std::shared_ptr<llvm::MemoryBuffer> keepAlive;
+  bool isAbsent = false;
 };
 
 /// Whether the name of a model's file says that it is in ONNX's textual syntax.
@@ -62,6 +63,9 @@ public:
 
   onnx::ModelProto proto;
   std::string path;
+  /// Whether external data may be in a file that is not there: its bytes are
+  /// absent then.
+  bool filesMayBeAbsent = false;
 
 private:
   std::unique_ptr<llvm::MemoryBuffer> buffer;
@@ -80,10 +84,11 @@ copyWithoutPayloads(llvm::StringRef bytes, bool smallFloats,
 /// Opens the external data `location` of a model in `directory`. `location`
 /// must be a relative path without `..` that passes through no link, and must
 /// name a regular file that has no other hard link. `length` < 0 means up to
-/// the end of the file.
+/// the end of the file. Only with a length may the file be absent.
 mlir::FailureOr<TensorBytes> openExternalData(llvm::StringRef directory,
                                               llvm::StringRef location,
                                               int64_t offset, int64_t length,
+                                              bool mayBeAbsent,
                                               mlir::Location loc);
 
 } // namespace partita::import

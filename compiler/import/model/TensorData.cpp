@@ -177,6 +177,13 @@ static std::string unpack(StringRef packed, unsigned bits, int64_t count) {
   return out;
 }
 
+LogicalResult reportAbsent(const TensorProto &tensor, const TensorBytes &bytes,
+                           Location loc) {
+  return emitError(loc) << "a plan depends on the values of '" << tensor.name()
+                        << "', and its file '" << bytes.span->file
+                        << "' is not there";
+}
+
 FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
                                        const TensorProto &tensor,
                                        RankedTensorType type,
@@ -198,10 +205,14 @@ FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
     storage = encodeTypedFields(tensor, element);
     bytes.data = storage;
   }
-  if (static_cast<int64_t>(bytes.data.size()) != expected)
+  const int64_t size = bytes.isAbsent ? bytes.span->bytes
+                                      : static_cast<int64_t>(bytes.data.size());
+  if (size != expected)
     return emitError(loc) << "tensor '" << tensor.name() << "' of type " << type
                           << " needs " << expected << " bytes of data and has "
-                          << bytes.data.size();
+                          << size;
+  if (bytes.isAbsent && packed)
+    return reportAbsent(tensor, bytes, loc);
   if (packed) {
     storage = unpack(bytes.data, bits, count);
     return TensorBytes{storage, std::nullopt, nullptr};
@@ -232,6 +243,8 @@ readElements(const ModelFile &file, const TensorProto &tensor, Location loc) {
       getElementBytes(file, tensor, *type, storage, loc);
   if (failed(bytes))
     return failure();
+  if (bytes->isAbsent)
+    return reportAbsent(tensor, *bytes, loc);
   return makeElements(*type, bytes->data);
 }
 

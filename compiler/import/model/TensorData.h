@@ -35,12 +35,16 @@ getTensorType(const onnx::TensorProto &tensor, mlir::Location loc);
 
 /// The tensor's values, little-endian, with whole bytes for each element. They
 /// are the bytes of the file if those can be used unchanged, or else a decoded
-/// copy in `storage`.
+/// copy in `storage`. They may be absent (`ModelFile::filesMayBeAbsent`).
 mlir::FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
                                              const onnx::TensorProto &tensor,
                                              mlir::RankedTensorType type,
                                              std::string &storage,
                                              mlir::Location loc);
+
+/// Says that absent bytes are needed.
+llvm::LogicalResult reportAbsent(const onnx::TensorProto &tensor,
+                                 const TensorBytes &bytes, mlir::Location loc);
 
 /// Values in the layout of `getElementBytes` as an attribute.
 mlir::DenseElementsAttr makeElements(mlir::RankedTensorType type,

@@ -70,7 +70,11 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
       getElementBytes(file, tensor, *type, storage, loc);
   if (failed(bytes))
     return {};
-  if (becomesConstant(*type) && !(keep && mayBeTrained(*type)))
+  const bool isConstant =
+      becomesConstant(*type) && !(keep && mayBeTrained(*type));
+  if (isConstant && bytes->isAbsent)
+    return reportAbsent(tensor, *bytes, loc), Value();
+  if (isConstant)
     return nn::ConstantOp::create(b, loc, *type,
                                   makeElements(*type, bytes->data));
   DenseElementsAttr value;
@@ -96,6 +100,11 @@ DenseElementsAttr Weights::read(StringRef symbol) {
   auto type = cast<RankedTensorType>(entry.op.getType());
   if (type.getNumElements() > nn::kMaxFoldedElements)
     return {};
+  // What is not there is not folded.
+  if (!entry.elements && file.filesMayBeAbsent)
+    if (auto raw = file.getRawBytes(entry.tensor, entry.op.getLoc());
+        failed(raw) || (*raw && (**raw).isAbsent))
+      return {};
   if (!entry.elements)
     if (auto read = readElements(file, entry.tensor, entry.op.getLoc());
         succeeded(read))

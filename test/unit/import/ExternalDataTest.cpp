@@ -38,7 +38,8 @@ protected:
   std::string open(const std::string &location, int64_t offset = 0,
                    int64_t length = -1) {
     auto bytes = openExternalData((root / "model").string(), location, offset,
-                                  length, mlir::UnknownLoc::get(&context));
+                                  length, /*mayBeAbsent=*/false,
+                                  mlir::UnknownLoc::get(&context));
     return mlir::succeeded(bytes) ? bytes->data.str() : "error: " + message;
   }
   bool refuses(const std::string &location, const std::string &why) {
