@@ -7,6 +7,8 @@
 curves     20 steps of the networks of examples/mnist and examples/shakespeare (smaller), of one with batch normalizations and of an LSTM: each parameter is that of
            the CPU within TOLERANCE, and so is each loss
 pipelines  two devices, with streams in several orders, with graphs of units and without: the bits of one device; and the same after a break
+replicas   two replicas of two stages that share what the optimizer keeps, and parameters too: those of one GPU within TOLERANCE, with the same bits in one process
+           and in four; with `reproducible`, two replicas have the bits of one
 on_host    what an optimizer keeps in the memory of the host: the bits are the same, and the GPU holds as much less as the plan says
 updates    an optimizer's updates of many parameters are few launches
 dropped    waits of streams that are left out in each step: with many of them a training goes wrong
@@ -88,7 +90,7 @@ def case_learner(work, name, **changes):
     return Learner(name, write_model(work, case.model, "f32"), case.flags(), write_data(work, case, "f32"))
 
 
-def learn(work, learner, name, *flags, env=None, steps=STEPS, artifact=None, fresh=True):
+def learn(work, learner, name, *flags, env=None, steps=STEPS, artifact=None, fresh=True, ranks=0):
     """Trains; the lines of the log and the trained file."""
     if artifact is None:
         artifact = work / f"{name}.partita"
@@ -96,7 +98,7 @@ def learn(work, learner, name, *flags, env=None, steps=STEPS, artifact=None, fre
     folder = work / f"{name}.run"
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
-    lines = train(artifact, *learner.data, *([] if fresh else ["--resume"]), "-t", 1, "--export", work / f"{name}.onnx", folder=folder, steps=steps, env=env)
+    lines = train(artifact, *learner.data, *([] if fresh else ["--resume"]), "-t", 1, "--export", work / f"{name}.onnx", folder=folder, steps=steps, env=env, ranks=ranks)
     return lines, work / f"{name}.onnx"
 
 
@@ -137,6 +139,31 @@ def check_pipelines(work):
         if exported.read_bytes() != wanted:
             raise Failure(f"{learner.name} on two GPUs: other bits after a break")
     print(f"{count} trainings on two GPUs have the bits of one, and go on from a checkpoint")
+
+
+def check_replicas(work):
+    learner = case_learner(work, "transformer-adamw")
+    one, exported = learn(work, learner, "alone", env=environment(), steps=6)
+    wanted, count = parameters_of(exported), 0
+    for zero in (1, 3):
+        artifact = work / "replicas.partita"
+        compile_model(learner.model, artifact, *learner.flags, *TARGET, "--data-parallel", 2, "--devices", 4, "--schedule", "1f1b", "--zero", zero)
+        kept = set()
+        for ranks in (0, 4) if shutil.which("mpirun") else (0,):
+            lines, exported = learn(work, learner, "replicas", env=environment(4), steps=6, artifact=artifact, ranks=ranks)
+            apart = max(abs(line["loss"] - other["loss"]) / abs(line["loss"]) for line, other in zip(one, lines, strict=True))
+            found = parameters_of(exported)
+            apart = max(apart, *(np.linalg.norm(found[name] - value) / np.linalg.norm(value) for name, value in wanted.items() if value.dtype == np.float32))
+            if not apart <= TOLERANCE:
+                raise Failure(f"four GPUs with zero {zero}, {ranks} processes: {apart:.1e} apart from one")
+            kept.add(exported.read_bytes())
+            count += 1
+        if len(kept) != 1:
+            raise Failure(f"four GPUs with zero {zero}: other bits in four processes than in one")
+    kept = {learn(work, learner, "reproducible", "--reproducible", "--data-parallel", replicas, env=environment(replicas), steps=6)[1].read_bytes() for replicas in (1, 2)}
+    if len(kept) != 1:
+        raise Failure("two GPUs train to other bits than one, although `reproducible` is set")
+    print(f"{count} trainings of replicas are those of one GPU, in one process and in four")
 
 
 def check_on_host(work):
@@ -247,7 +274,7 @@ def check_dropped(work):
 
 def main_parts():
     need_emulator()
-    parts = {"curves": check_curves, "pipelines": check_pipelines, "on_host": check_on_host, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
+    parts = {"curves": check_curves, "pipelines": check_pipelines, "replicas": check_replicas, "on_host": check_on_host, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
     wanted = sys.argv[1:] or list(parts)
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:

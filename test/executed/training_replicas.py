@@ -9,7 +9,9 @@ formulas say, checkpoints of any plan are loaded by any other, and what cannot b
 """
 
 import dataclasses
+import itertools
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -44,6 +46,31 @@ def check_curves(work, words):
             worst[dtype] = tuple(map(max, worst[dtype], found))
             count += 1
     print(f"{count} trainings on replicas are PyTorch's; at most {', '.join(f'{dtype} differs by {loss:.1e} in losses and {p:.1e} in parameters' for dtype, (loss, p) in worst.items())}")
+
+
+def combinations():
+    """Meshes of up to 8 devices: data x stages x tensor x ZeRO, and a schedule for each with stages, so that all of them come."""
+    schedules = itertools.cycle(("gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "looped", "sequential", "fill_drain"))
+    for data, stages, tensor in itertools.product((1, 2, 4, 8), repeat=3):
+        if data * stages * tensor > 8:
+            continue
+        for zero in (0, 1, 2, 3) if data > 1 else (0,):
+            flags = ["--data-parallel", data, "--tensor-parallel", tensor, "--zero", zero, "--devices", data * stages * tensor]
+            yield [*flags, *(("--schedule", next(schedules)) if stages > 1 else ())]
+
+
+def check_combinations(work):
+    """Each combination with three models; in a run of all tests a share of them (PARTITA_TEST_COMBINATIONS=1: all)."""
+    share = int(os.environ.get("PARTITA_TEST_COMBINATIONS", 11))
+    worst, count = (0, 0), 0
+    for number, (name, flags) in enumerate(itertools.product(("mnist-adamw", "cnn-adam", "transformer-adamw"), combinations())):
+        if number % share:
+            continue
+        case = training.case_named(name)
+        compile_model(training.write_model(work, case.model, "f64"), work / "mesh.partita", *case.flags(), *flags)
+        worst = tuple(map(max, worst, training.compare_case(work, case, "f64", work / "mesh.partita", f" {' '.join(map(str, flags))}")))
+        count += 1
+    print(f"{count} combinations of data, stages, tensor and ZeRO are PyTorch's; at most {worst[0]:.1e} apart in losses and {worst[1]:.1e} in parameters")
 
 
 def part_of(shape, replicas):
@@ -86,15 +113,56 @@ def check_sent(work):
     print("replicas send what a ring needs for gradients, or for parts of them")
 
 
-def check_memory(work):
-    """A device has 16, 8 + 8 / n, 4 + 12 / n, 16 / n bytes of each parameter, what four layers need at most, and scratch of the library."""
-    width, layers = 512, 8
+def write_layers(work, width, layers):
     rng = np.random.default_rng(0)
     nodes = [node for i in range(layers) for node in (helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"h{i}"]), helper.make_node("Tanh", [f"h{i}"], [f"x{i + 1}"]))]
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, width]) for name in ("x0", f"x{layers}")]
-    tables = [numpy_helper.from_array(rng.standard_normal((width, width)).astype(np.float32), f"w{i}") for i in range(layers)]
+    tables = [numpy_helper.from_array((rng.standard_normal((width, width)) * width**-0.5).astype(np.float32), f"w{i}") for i in range(layers)]
     path = work / "layers.onnx"
-    onnx.save(helper.make_model(helper.make_graph(nodes, "layers", values[:1], values[1:], tables), opset_imports=[helper.make_opsetid("", 17)]), path)
+    onnx.save(helper.make_model(helper.make_graph(nodes, "layers", values[:1], values[1:], tables), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def check_overlap(work):
+    """Replicas add sums up while they compute others, and the first updates while they add the next sums up: with the results of one device."""
+    width, layers = 256, 6
+    path = write_layers(work, width, layers)
+    rng = np.random.default_rng(1)
+    for name in ("x0", "y"):
+        np.save(work / f"{name}.npy", rng.standard_normal((4 * 4 * 3, width)).astype(np.float32))
+    data = [word for name in ("x0", "y") for word in ("--data", f"{name}={work / name}.npy")]
+    flags = ("--loss", f"mse:x{layers}:y", "--optimizer", "sgd,learning_rate=10,momentum=0.9", "--micro-batches", 4)
+
+    def losses(name, *more, ranks=0):
+        compile_model(path, work / f"{name}.partita", *flags, *more)
+        folder = work / name
+        shutil.rmtree(folder, ignore_errors=True)
+        return [line["loss"] for line in training.train(work / f"{name}.partita", *data, "-t", 1, folder=folder, steps=3, ranks=ranks)], (folder / "step-00000003" / "model.safetensors").read_bytes()
+
+    wanted, _ = losses("alone")
+    for zero in (0, 1):
+        more = ("--data-parallel", 2, "--zero", zero)
+        plan = run([BIN / "partita-compile", path, *flags, *more, "--emit", "plan"])
+        steps = [line.split()[0] + " " + line.split()[1] for line in plan[:plan.index("// -----")].splitlines() if line.strip().startswith(("plan.run", "plan.start", "plan.finish"))]
+        first = next(i for i, step in enumerate(steps) if step.startswith("plan.start"))
+        if any(step.startswith("plan.run @F0") for step in steps[first:]) != (zero == 1):
+            raise Failure(f"zero {zero}: nothing starts in the last micro-batch, or what needs room does: {steps}")
+        most = flying = 0
+        for step in steps:
+            flying += {"plan.start": 1, "plan.finish": -1}.get(step.split()[0], 0)
+            most = max(most, flying)
+        if most < 2:
+            raise Failure(f"zero {zero}: one collective at a time: {steps}")
+        found = [losses("replicas", *more, ranks=ranks) for ranks in (0, 2)]
+        if found[0] != found[1] or not np.allclose(found[0][0], wanted, rtol=1e-5) or len(set(wanted)) != 3:
+            raise Failure(f"zero {zero}: losses {[losses for losses, _ in found]} instead of {wanted}")
+    print("replicas add sums up meanwhile, and train as one device does")
+
+
+def check_memory(work):
+    """A device has 16, 8 + 8 / n, 4 + 12 / n, 16 / n bytes of each parameter, what four layers need at most, and scratch of the library."""
+    width, layers = 512, 8
+    path = write_layers(work, width, layers)
     layer, peaks = width * width, {}
     for replicas in (2, 4):
         for zero in (0, 1, 2, 3):
@@ -242,7 +310,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):

@@ -21,7 +21,9 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
 
+#include <deque>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace partita::pipeline {
@@ -36,6 +38,14 @@ namespace partita::pipeline {
 using namespace schedule;
 
 namespace {
+
+/// How many collectives of an update are under way at once: the results of each
+/// need memory.
+constexpr size_t kMostFlying = 2;
+
+/// Of what replicas add up, one in so many bytes may start before the update:
+/// until then its result is held beside the sums.
+constexpr int64_t kEarlyShare = 4;
 
 /// One run of the pass.
 class PlanBuilder {
@@ -619,10 +629,135 @@ private:
       for (const DeviceWork &work : device.load)
         makeWork(work);
     }
+    findEarlyStarts(d);
     for (int s : device.stages)
       makeUnits(s);
     for (const ScheduleStep &step : schedule.programs[d])
       makeStep(d, step);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Sums that replicas add up while other gradients are computed
+  //===--------------------------------------------------------------------===//
+
+  /// A collective of an update whose operand is a sum over micro-batches starts
+  /// in the last of these, as soon as the sum is complete, if that is worth a
+  /// unit more in each of them, and there is room.
+  void findEarlyStarts(int64_t d) {
+    const LoweredDevice &device = lowering.devices[d];
+    startsBehind.clear();
+    startedEarly.clear();
+    lastRun.clear();
+    flying.clear();
+    for (const ScheduleStep &step : schedule.programs[d])
+      if (step.kind == abi::StepKind::run)
+        lastRun[step.stage] = step.microBatch;
+    struct Candidate {
+      std::pair<int, int> made; ///< stage and work
+      const DeviceWork *work;
+      int64_t bytes; ///< of its result
+    };
+    std::vector<Candidate> candidates;
+    int64_t room = 0;
+    for (int s : device.stages)
+      for (const DeviceWork &work : lowering.stages[s].work)
+        if (isCollective(work) && isUpdate(s))
+          if (auto made = findSum(device, work.inputs[0]);
+              made.first >= 0 && lastRun[made.first] == lastRun[s]) {
+            const int64_t bytes =
+                nn::getByteSize(device.values[work.outputs[0]].type);
+            candidates.push_back({made, &work, bytes});
+            room += bytes / kEarlyShare;
+          }
+    // What is complete first has most to hide behind.
+    llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
+      return a.made < b.made;
+    });
+    for (const Candidate &each : candidates)
+      if (each.bytes <= room && isWorthStarting(*each.work, each.made.first)) {
+        room -= each.bytes;
+        startsBehind[each.made].push_back(each.work);
+        startedEarly.insert(each.work);
+      }
+  }
+
+  static bool isCollective(const DeviceWork &work) {
+    return isa_and_nonnull<dist::CollectiveOpInterface>(work.op) &&
+           !work.isCopy;
+  }
+
+  bool isUpdate(int stage) {
+    return lowering.stages[stage].op.getPhase() == dist::Phase::update;
+  }
+
+  /// The stage that adds to a sum, and its work that does; -1: the value is no
+  /// such sum. One of several lanes is complete with the others.
+  std::pair<int, int> findSum(const LoweredDevice &device, int value) const {
+    const DeviceValue &sum = device.values[value];
+    if (sum.span != plan::Span::sum || sum.lanes > 1 || sum.sum >= 0)
+      return {-1, 0};
+    for (int s : device.stages) {
+      const LoweredStage &stage = lowering.stages[s];
+      if (stage.sums.empty())
+        continue;
+      for (int index = static_cast<int>(stage.work.size()); index-- > 0;)
+        if (llvm::is_contained(stage.work[index].outputs, value))
+          return {s, index};
+    }
+    return {-1, 0};
+  }
+
+  /// Whether what may be hidden takes longer than the unit's start in each
+  /// micro-batch. Results need memory from the start on, so only those that are
+  /// parts of their operands are worth it.
+  bool isWorthStarting(const DeviceWork &work, int maker) {
+    const std::vector<DeviceValue> &values =
+        lowering.devices[lowering.stages[maker].device].values;
+    if (nn::getByteSize(values[work.outputs[0]].type) >=
+        nn::getByteSize(values[work.inputs[0]].type))
+      return false;
+    const int runs = lastRun.count(maker) ? lastRun.at(maker) + 1 : 1;
+    return work.time.ns >
+           runs * models.at(lowering.stages[maker].device).getUnitNs();
+  }
+
+  void start(const DeviceWork *work, int microBatch) {
+    plan::createStep(builder, work->op->getLoc(), abi::StepKind::start,
+                     microBatch, collectives.at(work), -1,
+                     slots[work->inputs[0]]);
+    flying.push_back({work, microBatch});
+  }
+
+  void finishFirst() {
+    auto [work, microBatch] = flying.front();
+    flying.pop_front();
+    plan::createStep(builder, work->op->getLoc(), abi::StepKind::finish,
+                     microBatch, collectives.at(work), -1,
+                     slots[work->outputs[0]]);
+  }
+
+  /// Finishes what started until this has. All devices finish what they do
+  /// together in the order in which they started it.
+  void finishUntil(const DeviceWork *work) {
+    auto isIt = [&](const auto &each) { return each.first == work; };
+    while (llvm::any_of(flying, isIt))
+      finishFirst();
+  }
+
+  /// The collectives of an update before this work that must be finished for
+  /// it: it reads what they make, or writes what they read or make.
+  static std::vector<const DeviceWork *>
+  findNeeded(const DeviceWork &work, ArrayRef<const DeviceWork *> before) {
+    auto share = [](ArrayRef<int> a, ArrayRef<int> b) {
+      return llvm::any_of(a, [&](int id) { return llvm::is_contained(b, id); });
+    };
+    std::vector<const DeviceWork *> needed;
+    for (const DeviceWork *other : before)
+      if (share(work.inputs, other->outputs) ||
+          share(work.outputs, other->outputs) ||
+          share(work.outputs, other->inputs))
+        needed.push_back(other);
+    return needed;
   }
 
   /// How a state is cut over devices; null if each has all of it.
@@ -652,19 +787,37 @@ private:
     LoweredStage &stage = lowering.stages[s];
     std::vector<StagePart> &parts = partsOf[s];
     parts.assign(1, {});
+    auto split = [&] {
+      const bool isLate = parts.back().isLate;
+      parts.emplace_back();
+      parts.back().isLate = isLate;
+    };
+    std::vector<const DeviceWork *> before; // that nothing has needed yet
     for (auto [index, work] : llvm::enumerate(stage.work)) {
       if (stage.sentAfter && static_cast<int>(index) == *stage.sentAfter + 1) {
-        parts.emplace_back();
+        split();
         parts.back().isLate = true;
       }
-      parts.back().work.push_back(&work);
-      if (isa_and_nonnull<dist::CollectiveOpInterface>(work.op) &&
-          !work.isCopy) {
-        parts.back().work.pop_back();
+      if (auto needed = findNeeded(work, before); !needed.empty()) {
+        if (!parts.back().work.empty())
+          split();
+        llvm::append_range(parts.back().needed, needed);
+        llvm::erase_if(before, [&](const DeviceWork *other) {
+          return llvm::is_contained(needed, other);
+        });
+      }
+      if (isCollective(work)) {
         parts.back().collective = &work;
-        const bool isLate = parts.back().isLate;
-        parts.emplace_back();
-        parts.back().isLate = isLate;
+        if (isUpdate(s))
+          before.push_back(&work);
+        split();
+        continue;
+      }
+      parts.back().work.push_back(&work);
+      if (auto starts = startsBehind.find({s, static_cast<int>(index)});
+          starts != startsBehind.end()) {
+        parts.back().starts = starts->second;
+        split();
       }
     }
     double ns = models.at(stage.device).getUnitNs();
@@ -740,19 +893,26 @@ private:
       if (step.part != ScheduleStep::Part::whole &&
           part.isLate != (step.part == ScheduleStep::Part::late))
         continue;
+      for (const DeviceWork *work : part.needed)
+        finishUntil(work);
       if (!part.unit.empty())
         plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
                          part.unit, -1, Value());
-      if (!part.collective)
+      if (step.microBatch == lastRun.at(step.stage))
+        for (const DeviceWork *work : part.starts)
+          start(work, step.microBatch);
+      if (!part.collective || startedEarly.contains(part.collective))
         continue;
-      const std::string name = collectives.at(part.collective);
-      plan::createStep(builder, part.collective->op->getLoc(),
-                       abi::StepKind::start, step.microBatch, name, -1,
-                       slots[part.collective->inputs[0]]);
-      plan::createStep(builder, part.collective->op->getLoc(),
-                       abi::StepKind::finish, step.microBatch, name, -1,
-                       slots[part.collective->outputs[0]]);
+      const bool canWait = isUpdate(step.stage);
+      while (flying.size() >= (canWait ? kMostFlying : 1))
+        finishFirst();
+      start(part.collective, step.microBatch);
+      if (!canWait)
+        finishUntil(part.collective);
     }
+    if (isUpdate(step.stage))
+      while (!flying.empty())
+        finishFirst();
   }
 
   //===--------------------------------------------------------------------===//
@@ -818,8 +978,11 @@ private:
 
   /// Units of a stage, each with the collective that follows it, if any.
   struct StagePart {
-    std::string unit; ///< empty: there is nothing to run
+    std::string unit;                       ///< empty: there is nothing to run
+    std::vector<const DeviceWork *> needed; ///< is finished before its unit
     std::vector<const DeviceWork *> work;
+    /// Of others: what the unit lets start in the last micro-batch.
+    std::vector<const DeviceWork *> starts;
     const DeviceWork *collective = nullptr;
     bool isLate = false; ///< its unit's values are sent before
   };
@@ -843,7 +1006,14 @@ private:
   llvm::DenseMap<Attribute, int64_t> numbers; ///< programs, by mesh
   std::vector<StringAttr> channels;
   std::map<const DeviceWork *, std::string> collectives; ///< their symbols
-  std::map<int, std::vector<StagePart>> partsOf;         ///< by stage
+  // Of the program being filled.
+  /// Behind a work of a stage: collectives that start in the last micro-batch.
+  std::map<std::pair<int, int>, std::vector<const DeviceWork *>> startsBehind;
+  std::set<const DeviceWork *> startedEarly;
+  std::map<int, int> lastRun; ///< by stage: the micro-batch
+  /// What has started and is not finished, with its micro-batch, in order.
+  std::deque<std::pair<const DeviceWork *, int>> flying;
+  std::map<int, std::vector<StagePart>> partsOf; ///< by stage
   std::vector<Value> slots; // of the program being filled, by device value
 };
 
