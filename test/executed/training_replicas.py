@@ -252,7 +252,7 @@ def check_reproducible(work):
     """With `reproducible` the number of replicas does not change a bit, of losses, parameters or what the optimizer keeps."""
     plans = (("--data-parallel", 2), ("--data-parallel", 4), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 8, "--zero", 1),
              ("--devices", 2, "--schedule", "zb_h1"), ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b"), ("--data-parallel", 2, "--devices", 6, "--schedule", "zb_v", "--zero", 1),
-             ("--data-parallel", 4, "--devices", 8, "--schedule", "gpipe"), ("--data-parallel", 2, "--tensor-parallel", 2, "--zero", 1))
+             ("--data-parallel", 4, "--devices", 8, "--schedule", "gpipe"))
     count = 0
     for name, micro in (("mnist-adamw", 8), ("cnn-adam", 16), ("transformer-adamw", 8), ("sgd-decay", 12), ("mnist-adamw", 24), ("transformer-nesterov", 4)):
         case = dataclasses.replace(training.case_named(name), micro=micro)
