@@ -16,20 +16,16 @@ namespace partita::train {
 
 namespace {
 
-/// Adds up the lanes `first`, `first` + `stride`, ... of a sum. Of a power of
-/// two of replicas, each has every so manieth lane of them all, and so a part
-/// of the tree.
+/// Adds up the lanes of a sum. Each of n replicas, a power of two, has every
+/// n-th lane of all of them, and so a branch of the tree.
 class LaneTree {
 public:
   LaneTree(nn::SumMicroBatchesOp sum, int64_t lanes, nn::ClusterAttr cluster)
       : b(sum), sum(sum), lanes(lanes), cluster(cluster) {}
 
-  /// Null: there is no such lane.
+  /// The lanes `first`, `first` + `stride`, and so on.
   Value build(int64_t first, int64_t stride) {
-    if (first >= lanes)
-      return {};
     if (first + stride >= lanes) {
-      // Of none, or of one.
       auto lane = cast<nn::SumMicroBatchesOp>(b.clone(*sum));
       lane.setLane(first);
       if (first > 0)

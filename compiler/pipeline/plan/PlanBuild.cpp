@@ -711,10 +711,7 @@ private:
   /// micro-batch. Results need memory from the start on, so only those that are
   /// parts of their operands are worth it.
   bool isWorthStarting(const DeviceWork &work, int maker) {
-    const std::vector<DeviceValue> &values =
-        lowering.devices[lowering.stages[maker].device].values;
-    if (nn::getByteSize(values[work.outputs[0]].type) >=
-        nn::getByteSize(values[work.inputs[0]].type))
+    if (!isa<dist::ReduceScatterOp>(work.op))
       return false;
     const int runs = lastRun.count(maker) ? lastRun.at(maker) + 1 : 1;
     return work.time.ns >
@@ -903,7 +900,9 @@ private:
           start(work, step.microBatch);
       if (!part.collective || startedEarly.contains(part.collective))
         continue;
-      const bool canWait = isUpdate(step.stage);
+      // Whole sums gained nothing by it, where they were measured.
+      const bool canWait =
+          isUpdate(step.stage) && !isa<dist::AllReduceOp>(part.collective->op);
       while (flying.size() >= (canWait ? kMostFlying : 1))
         finishFirst();
       start(part.collective, step.microBatch);
