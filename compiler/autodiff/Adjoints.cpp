@@ -7,6 +7,8 @@
 
 #include "compiler/autodiff/Adjoints.h"
 
+#include "dialects/nn/grad/AdjointLoc.h"
+
 using namespace mlir;
 
 namespace partita::autodiff {
@@ -18,15 +20,31 @@ static bool narrowsBack(nn::CastOp cast) {
   return bitsOf(cast.getX()) < bitsOf(cast.getResult());
 }
 
+/// Notes whose cotangent it is, if it is that of a node's result.
+void Adjoints::mark(Value cotangent, Operation *op) {
+  Operation *maker = cotangent.getDefiningOp();
+  const StringAttr node = nn::getLastNode(op->getLoc()).name;
+  // A cotangent may be a value of the model itself, such as a factor.
+  if (!maker || !node || !nn::getLastNode(maker->getLoc()).cotangents)
+    return;
+  for (Operation *user : op->getUsers())
+    if (const nn::LastNode other = nn::getLastNode(user->getLoc());
+        other.name == node && !other.cotangents)
+      return; // the node goes on
+  maker->setLoc(nn::addCotangent(maker->getLoc(), node));
+}
+
 LogicalResult Adjoints::differentiate(Operation *op) {
   // What is differentiated itself is computed from nothing that is.
   if (op->getNumResults() != 1 || !active.lookup(op->getResult(0)))
     return success();
   // The derivative belongs to the node, and so to its block.
-  b.setLoc(op->getLoc());
+  b.setLoc(marks ? nn::makeAdjointLoc(op->getLoc()) : op->getLoc());
   Cotangent cotangent = cotangents.take(op->getResult(0));
   if (!cotangent.value)
     return success();
+  if (marks)
+    mark(cotangent.value, op);
   if (auto joins = dyn_cast<dist::DifferentiableOpInterface>(op))
     return differentiate(joins, cotangent);
   // Shares that are rounded would be added up with less precision.

@@ -46,6 +46,10 @@ public:
   /// replicas has no derivative.
   void setOwn(llvm::DenseSet<mlir::Value> values) { own = std::move(values); }
 
+  /// From now on, locations say what is a derivative, and of which node's
+  /// result a cotangent is (dialects/nn/grad/AdjointLoc.h).
+  void markLocations() { marks = true; }
+
   bool isActive(mlir::Value value) const { return active.contains(value); }
 
   /// Adds a part to the cotangent of a value.
@@ -73,6 +77,7 @@ public:
   Way getWay(mlir::Operation *op) const;
 
 private:
+  void mark(mlir::Value cotangent, mlir::Operation *op);
   llvm::LogicalResult differentiate(mlir::Operation *op);
   llvm::LogicalResult differentiate(dist::DifferentiableOpInterface op,
                                     Cotangent cotangent);
@@ -82,6 +87,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> active;
   std::optional<llvm::DenseSet<mlir::Value>> own;
   Cotangents cotangents;
+  bool marks = false;
 };
 
 } // namespace partita::autodiff

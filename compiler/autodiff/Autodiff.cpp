@@ -29,7 +29,7 @@ void addAutodiffPasses(OpPassManager &pm, const AutodiffOptions &options) {
     return;
   pm.addPass(createExpandAttentionPass());
   pm.addPass(createExpandRecurrentPass({options.inputs, /*doubles=*/false}));
-  pm.addPass(createDifferentiatePass({options.inputs}));
+  pm.addPass(createDifferentiatePass({options.inputs, options.mark}));
   // Parts that several derivatives need.
   pm.addPass(createCSEPass());
 }

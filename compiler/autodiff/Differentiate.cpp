@@ -31,11 +31,14 @@ namespace {
 
 class Differentiator {
 public:
-  Differentiator(ModuleOp module, func::FuncOp function, bool inputs)
+  Differentiator(ModuleOp module, func::FuncOp function, bool inputs, bool mark)
       : module(module), function(function),
         end(function.getBody().front().getTerminator()),
         b(UnknownLoc::get(function.getContext()), end),
-        adjoints(b, findActive(module, function, inputs)), inputs(inputs) {}
+        adjoints(b, findActive(module, function, inputs)), inputs(inputs) {
+    if (mark)
+      adjoints.markLocations();
+  }
 
   LogicalResult run() {
     findTrained();
@@ -165,7 +168,7 @@ struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   void runOnOperation() override {
     func::FuncOp function = getModelFunction(getOperation());
     if (!function ||
-        failed(Differentiator(getOperation(), function, inputs).run()))
+        failed(Differentiator(getOperation(), function, inputs, mark).run()))
       signalPassFailure();
   }
 };

@@ -49,6 +49,8 @@ struct AutodiffOptions {
   std::vector<std::string> freeze, trainOnly;
   /// Gradients of the inputs, too.
   bool inputs = false;
+  /// Locations say what is a derivative (dialects/nn/grad/AdjointLoc.h).
+  bool mark = false;
   LossResults results = LossResults::whole;
 };
 

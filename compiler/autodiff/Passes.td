@@ -149,7 +149,9 @@ def DifferentiatePass : AutodiffPass<"nn-differentiate"> {
     }
     ```
   }];
-  let options = [Option<"inputs", "inputs", "bool", "false", "gradients of inputs of floats, too">];
+  let options = [
+    Option<"inputs", "inputs", "bool", "false", "gradients of inputs of floats, too">,
+    Option<"mark", "mark", "bool", "false", "locations say what is a derivative, and of which node's result a cotangent is">];
 }
 
 #endif // PARTITA_COMPILER_AUTODIFF_PASSES_TD

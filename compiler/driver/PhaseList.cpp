@@ -39,12 +39,14 @@ PhaseRun makeMesh(const pipeline::PartitionOptions &partition) {
   });
 }
 
-PhaseRun makeDifferentiate(const autodiff::AutodiffOptions &autodiff) {
+PhaseRun makeDifferentiate(const CompileOptions &options) {
+  const autodiff::AutodiffOptions &autodiff = options.autodiff;
   return make(passes::kDifferentiate, [&](passes::DifferentiateOptions &to) {
     to.loss = autodiff.loss;
     to.freeze = ArrayRef(autodiff.freeze);
     to.trainOnly = ArrayRef(autodiff.trainOnly);
     to.inputs = autodiff.inputs;
+    to.mark = !options.expose.nodes.empty();
     to.parts = autodiff.results == autodiff::LossResults::parts;
     to.beside = autodiff.results == autodiff::LossResults::beside;
   });
@@ -80,18 +82,20 @@ std::vector<PhaseRun> getModelPhases(const CompileOptions &options,
   if (!facts.isAnnotated &&
       (options.kind != EmitKind::nn || facts.replicas > 1 || facts.targets > 1))
     phases.push_back(makeMesh(options.partition));
+  const bool hasLoss = !options.autodiff.loss.empty();
   phases.push_back(make(passes::kSimplify, [&](passes::SimplifyOptions &to) {
     to.reference = options.reference;
-    if (options.expose.unfused)
+    if (options.expose.unfused && !hasLoss)
       to.expose = options.expose.nodes;
   }));
-  const bool hasLoss = !options.autodiff.loss.empty();
   if (hasLoss || options.parameters)
-    phases.push_back(makeDifferentiate(options.autodiff));
+    phases.push_back(makeDifferentiate(options));
   if (hasLoss && !options.parameters && options.sumsMicroBatches())
     phases.push_back(makeTrain(options));
   phases.push_back(make(passes::kOptimize, [&](passes::OptimizeOptions &to) {
     to.reference = options.reference;
+    if (options.expose.unfused && hasLoss)
+      to.expose = options.expose.nodes;
     to.canonicalize = hasLoss || options.parameters;
     to.libraryCalls = options.libraryCalls;
     to.attentionCalls = options.attentionCalls;

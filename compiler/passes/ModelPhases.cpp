@@ -56,6 +56,7 @@ void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
   autodiff.freeze = options.freeze.get();
   autodiff.trainOnly = options.trainOnly.get();
   autodiff.inputs = options.inputs;
+  autodiff.mark = options.mark;
   autodiff.results = options.beside  ? autodiff::LossResults::beside
                      : options.parts ? autodiff::LossResults::parts
                                      : autodiff::LossResults::whole;
@@ -81,6 +82,8 @@ void addTrain(OpPassManager &pm, const TrainOptions &options) {
 }
 
 void addOptimize(OpPassManager &pm, const OptimizeOptions &options) {
+  if (!options.expose.empty())
+    pm.addPass(pipeline::createExposeValuesPass({options.expose}));
   if (options.reference)
     return pm.addPass(createCSEPass()); // for what nobody reads
   if (options.canonicalize)

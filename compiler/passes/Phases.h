@@ -83,6 +83,8 @@ struct DifferentiateOptions : mlir::PassPipelineOptions<DifferentiateOptions>,
                   "globs of the parameters that are trained; none: all that "
                   "can be"};
   Value<bool> inputs{*this, "inputs", "gradients of the inputs, too"};
+  Value<bool> mark{*this, "mark",
+                   "locations say which tensors' cotangents ops compute"};
   Value<bool> parts{*this, "parts", "the loss is a sum and a count"};
   Value<bool> beside{*this, "beside",
                      "the loss stands behind the model's own results, and "
@@ -111,6 +113,9 @@ extern const Phase<TrainOptions> kTrain;
 struct OptimizeOptions : mlir::PassPipelineOptions<OptimizeOptions>,
                          PhaseOptions {
   Value<bool> reference{*this, "reference", "nothing is rewritten"};
+  Value<std::string> expose{*this, "expose",
+                            "a glob of nodes whose results, and the loss's "
+                            "derivatives to them, become results first"};
   Value<bool> canonicalize{*this, "canonicalize",
                            "simplify once more before: what derivatives added"};
   Value<bool> libraryCalls{*this, "library-calls",

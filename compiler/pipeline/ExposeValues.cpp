@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/AdjointLoc.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/GlobPattern.h"
@@ -25,21 +26,33 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
-/// The node that an op finishes: the last of those it computes.
-StringAttr getLastNode(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : llvm::reverse(fused.getLocations()))
-      if (StringAttr name = getLastNode(part))
-        return name;
-  return {};
+/// What may become an output: the tensor of a node, or its cotangent.
+using Tensor = std::pair<StringAttr, int>;
+enum : int { itself, cotangent };
+
+/// The tensors that an op finishes.
+SmallVector<Tensor, 1> getTensors(Operation *op) {
+  const nn::LastNode last = nn::getLastNode(op->getLoc());
+  if (!last.name)
+    return {};
+  if (!last.cotangents)
+    return {{last.name, itself}};
+  SmallVector<Tensor, 1> tensors;
+  for (Attribute node : last.cotangents)
+    tensors.push_back({cast<StringAttr>(node), cotangent});
+  return tensors;
 }
 
 class Exposer {
 public:
   Exposer(ModuleOp module, func::FuncOp function, const std::string &pattern)
-      : module(module), function(function), pattern(pattern) {}
+      : module(module), function(function), pattern(pattern), samples(function),
+        results(function.getBody().front().getTerminator()->getOperands()) {
+    for (unsigned i = 0; i < results.size(); ++i)
+      attributes.push_back(function.getResultAttrDict(i)
+                               ? function.getResultAttrDict(i)
+                               : DictionaryAttr::get(function.getContext()));
+  }
 
   LogicalResult run() {
     llvm::Expected<llvm::GlobPattern> glob =
@@ -54,22 +67,26 @@ public:
     for (int node : all.match(*glob))
       named.insert(all.getNames()[node]);
     // A node's tensor is what its last op makes, and others read.
-    llvm::MapVector<StringAttr, Value> found;
-    llvm::MapVector<StringAttr, bool> nodes;
-    for (Operation *op : getActiveOps(function.getBody().front())) {
-      StringAttr node = getLastNode(op->getLoc());
-      if (!node || !tensors.count(node) || !named.contains(node.getValue()))
-        continue;
-      nodes.insert({node, true});
-      if (op->getNumResults() == 1 && isFinal(op, node) && leavesCluster(op))
-        found[node] = op->getResult(0);
-    }
-    if (nodes.empty())
+    llvm::MapVector<Tensor, Value> found;
+    llvm::DenseSet<Tensor> computed;
+    for (Operation *op : getActiveOps(function.getBody().front()))
+      for (const Tensor &tensor : getTensors(op)) {
+        if (!names.count(tensor.first) ||
+            !named.contains(tensor.first.getValue()))
+          continue;
+        computed.insert(tensor);
+        if (op->getNumResults() == 1 && isFinal(op, tensor) &&
+            leavesCluster(op))
+          found[tensor] = op->getResult(0);
+      }
+    if (computed.empty())
       return emitError(function.getLoc())
              << "--expose " << pattern
              << " names no node that is computed in a step";
-    expose(found.takeVector());
-    int64_t inside = nodes.size() - exposed;
+    for (auto [tensor, value] : found)
+      add(tensor, value);
+    finish();
+    const size_t inside = computed.size() - exposed;
     emitRemark(function.getLoc())
         << exposed << " inner values are outputs; " << inside
         << " nodes' results exist only within a kernel or library call, or are "
@@ -80,18 +97,18 @@ public:
 private:
   void findTensors() {
     auto nodes = module->getAttrOfType<ArrayAttr>(kNodesAttr);
-    auto names = module->getAttrOfType<ArrayAttr>(kNodeOutputsAttr);
-    if (!nodes || !names)
+    auto outputs = module->getAttrOfType<ArrayAttr>(kNodeOutputsAttr);
+    if (!nodes || !outputs)
       return;
-    for (auto [node, name] : llvm::zip(nodes, names))
+    for (auto [node, name] : llvm::zip(nodes, outputs))
       if (!cast<StringAttr>(name).empty())
-        tensors[cast<StringAttr>(node)] = cast<StringAttr>(name);
+        names[cast<StringAttr>(node)] = cast<StringAttr>(name);
   }
 
-  /// Whether none of the op's readers goes on with the same node.
-  static bool isFinal(Operation *op, StringAttr node) {
+  /// Whether none of the op's readers goes on with the same tensor.
+  static bool isFinal(Operation *op, const Tensor &tensor) {
     return llvm::none_of(op->getUsers(), [&](Operation *user) {
-      return getLastNode(user->getLoc()) == node;
+      return llvm::is_contained(getTensors(user), tensor);
     });
   }
 
@@ -102,37 +119,36 @@ private:
     });
   }
 
-  void expose(ArrayRef<std::pair<StringAttr, Value>> found) {
-    Operation *end = function.getBody().front().getTerminator();
-    SmallVector<Value> results(end->getOperands());
-    SmallVector<DictionaryAttr> attributes;
-    for (unsigned i = 0; i < results.size(); ++i)
-      attributes.push_back(function.getResultAttrDict(i)
-                               ? function.getResultAttrDict(i)
-                               : DictionaryAttr::get(function.getContext()));
+  void add(const Tensor &tensor, Value value) {
     Builder b(function.getContext());
-    int64_t port = results.size();
-    const analysis::Samples samples(function);
+    std::string name = names.lookup(tensor.first).str();
+    if (tensor.second == cotangent)
+      name += ".grad";
+    // One value may be several tensors, and a trained parameter a node's.
+    if (llvm::is_contained(results, value) ||
+        llvm::any_of(attributes, [&](DictionaryAttr other) {
+          return other.get(nn::kNameAttr) == b.getStringAttr(name);
+        }))
+      return;
+    ++exposed;
+    NamedAttrList attrs;
+    attrs.set(nn::kNameAttr, b.getStringAttr(name));
+    attrs.set("nn.node", tensor.first);
+    attrs.set("nn.port", b.getI64IntegerAttr(results.size()));
     std::string ignored;
-    for (auto [node, value] : found) {
-      if (llvm::is_contained(results, value))
-        continue;
-      ++exposed;
-      NamedAttrList attrs;
-      attrs.set(nn::kNameAttr, tensors[node]);
-      attrs.set("nn.node", node);
-      attrs.set("nn.port", b.getI64IntegerAttr(port++));
-      if (samples.find(value))
-        if (std::optional<int64_t> axis =
-                samples.getResultAxis(value, "", ignored))
-          attrs.set(nn::kBatchAxisAttr, b.getI64IntegerAttr(*axis));
-      attributes.push_back(attrs.getDictionary(b.getContext()));
-      results.push_back(value);
-    }
-    end->setOperands(results);
+    if (samples.find(value))
+      if (std::optional<int64_t> axis =
+              samples.getResultAxis(value, "", ignored))
+        attrs.set(nn::kBatchAxisAttr, b.getI64IntegerAttr(*axis));
+    attributes.push_back(attrs.getDictionary(b.getContext()));
+    results.push_back(value);
+  }
+
+  void finish() {
+    function.getBody().front().getTerminator()->setOperands(results);
     function.removeResAttrsAttr();
     function.setFunctionType(
-        b.getFunctionType(function.getArgumentTypes(),
+        FunctionType::get(function.getContext(), function.getArgumentTypes(),
                           llvm::to_vector(ValueRange(results).getTypes())));
     function.setAllResultAttrs(attributes);
   }
@@ -140,8 +156,11 @@ private:
   ModuleOp module;
   func::FuncOp function;
   const std::string &pattern;
-  llvm::DenseMap<StringAttr, StringAttr> tensors; // by node
-  int64_t exposed = 0;
+  const analysis::Samples samples;
+  llvm::DenseMap<StringAttr, StringAttr> names; // of tensors, by node
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> attributes; // of results
+  size_t exposed = 0;
 };
 
 struct ExposeValuesPass : impl::ExposeValuesPassBase<ExposeValuesPass> {

@@ -463,7 +463,7 @@ ERRORS = [
     ("y = Relu (a)", ("--loss", "mse:y", "--freeze", "nothing*"), "names no parameter"),
     ("y = Relu (a)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
     ("y = Relu (a)", (), "of which loss?"),
-    ("y = Relu (a)", ("--loss", "mse:y", "--expose"), "--gradients and --expose"),
+    ("y = Relu (a)", ("--loss", "mse:y", "--expose", "--micro-batches", "2"), "--gradients, --expose and --micro-batches"),
     ("i = Cast <to = 7> (a)\n y = Cast <to = 1> (i)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
 ]
 

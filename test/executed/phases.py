@@ -48,6 +48,8 @@ def models():
         "kinds": (bert, (*sentence, "--devices", "cuda:1,cpu:1", "--target", "cuda:sm_90")),
         "convolutions": (mnist, ("--devices", "2", "--data-parallel", "2")),
         "gradients": (digits, (*batch, "--gradients", "inputs", *LOSS, "--freeze", "*bias*")),
+        "cotangents": (digits, (*batch, "--gradients", *LOSS, "--expose")),
+        "cotangents-unfused": (digits, (*batch, "--gradients", *LOSS, "--expose-unfused")),
         "summed": (digits, (*batch, "--gradients", *LOSS, "--devices", "2", "--micro-batches", "3", "--schedule", "1f1b")),
         "trained": (digits, (*batch, *TRAINED)),
         "trained-split": (digits, (*batch, *TRAINED[:-2], "--devices", "2", "--micro-batches", "4", "--schedule", "zb_h1")),

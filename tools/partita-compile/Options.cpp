@@ -279,10 +279,15 @@ static std::string checkGradients(const RawOptions &raw,
   if (command.listParameters && !asks && !command.compile.emit.output.empty())
     return "--list-parameters with -o: add --gradients to compile them as "
            "well, or leave out -o";
-  if (asks && !command.compile.expose.nodes.empty())
-    return "--gradients and --expose: a node's derivative has the node's name, "
-           "so --compare could not tell their tensors apart; leave out one of "
-           "the two";
+  if (raw.trains() && !command.compile.expose.nodes.empty())
+    return "--expose shows what a model computes and, with --gradients, its "
+           "derivatives; a training has no outputs but its loss: give "
+           "--gradients and --loss instead of --train or --optimizer";
+  if (!command.compile.expose.nodes.empty() &&
+      command.compile.partition.microBatches > 1 && !raw.gradients.empty())
+    return "--gradients, --expose and --micro-batches: inner tensors are those "
+           "of one micro-batch, and gradients are summed over all; leave out "
+           "--micro-batches";
   if (raw.gradients == "inputs" && command.compile.partition.microBatches > 1)
     return "--gradients inputs and --micro-batches: the gradient of an input "
            "is that of one micro-batch, and those of parameters are summed; "
