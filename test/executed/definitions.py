@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
 elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide; products of integers with the largest magnitudes there are, which must be
-exact, with padding, zero points and scales; products of few terms whose result is much larger than what it is computed from, and of many; convolutions of few planes.
+exact, with padding, zero points and scales; products of few terms whose result is much larger than what it is computed from, and of many; convolutions of few planes; normalizations of rows that are nearly equal.
 Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
 """
 
@@ -262,13 +262,32 @@ def check_planes(work):
                     f"p = Conv<strides = {list(strides)}, pads = {pads}>(x, w, b)\n  q = Relu(p)\n  y = Add(q, z)", [y], constants=("w", "b"), levels=("ALL", "AVX2"))
 
 
+def check_normalizations(work):
+    """Of numbers near to 8 that differ by 0.01: a variance that is the difference of two means has no digit left."""
+    rng = random.Random(5)
+    shape, size = (2, 4, 3, 2), 48
+    x = [struct.unpack("<f", struct.pack("<f", 8 + 0.01 * rng.uniform(-1, 1)))[0] for _ in range(size)]
+    scale, bias = [1.0, -0.5, 2.0, 0.75], [0.0, 0.25, -1.0, 0.5]
+
+    def normal(row):
+        mean = sum(row) / len(row)
+        deviation = (sum((v - mean) ** 2 for v in row) / len(row) + 1e-5) ** 0.5
+        return [(v - mean) / deviation for v in row]
+
+    vectors = {"s": ("float", (4,), scale), "b": ("float", (4,), bias)}
+    for body, rows in (("y = GroupNormalization <num_groups: int = 2> (x, s, b)", 12), ("y = InstanceNormalization (x, s, b)", 6)):
+        plain = [v for i in range(0, size, rows) for v in normal(x[i:i + rows])]
+        wanted = [v * scale[i // 6 % 4] + bias[i // 6 % 4] for i, v in enumerate(plain)]
+        check_model(work, {"x": ("float", shape, x), **vectors}, {"y": ("float", shape)}, body, [wanted], tolerance=1e-3)
+
+
 def check():
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
         for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_quantised_products, check_products,
-                   check_planes):
+                   check_planes, check_normalizations):
             op(pathlib.Path(folder))
-    print("TopK, CumSum, ScatterElements, ScatterND, Conv, ConvTranspose, MatMul, MatMulInteger and ConvInteger agree with their definitions")
+    print("TopK, CumSum, ScatterElements, ScatterND, Conv, ConvTranspose, MatMul, MatMulInteger, ConvInteger and normalizations agree with their definitions")
 
 
 if __name__ == "__main__":

@@ -201,6 +201,9 @@ class GradientChecker(Checker):
         if not np.isfinite(loss):
             self.counts["skip: not finite"] += 1
             return []
+        if problem.kind == "bce" and not 1e-3 < (p := self.witness.forward(whole, leaves)[problem.out.name]).min() <= p.max() < 1 - 1e-3:
+            self.counts["skip: 1 - p has too few digits"] += 1
+            return []
         with problem.typed(dtype):
             (self.worker.folder / "m.onnx").write_bytes(whole.proto().SerializeToString())
             feeds = {v.name: v.data for v in whole.inputs}
@@ -293,6 +296,9 @@ class GradientChecker(Checker):
             length = float(np.linalg.norm(array.astype(np.float64)))
             apart = float(np.linalg.norm(other[name].astype(np.float64) - array.astype(np.float64))) if other[name].shape == array.shape else np.inf
             allowed = near[2] * max(length, 1e-2)
+            if variant == "reference" and near == NEAR["f16"] and np.isfinite(length) and np.isnan(apart):
+                self.counts["rounded to where there is no derivative"] += 1  # halves are rounded after each op there, a cube of 0.002 to 0
+                continue
             if near[2] > 1e-6 and apart > allowed and np.isfinite(apart):
                 self.counts["asked how far roundings go"] += 1
                 allowed += 4 * max(float(np.linalg.norm(m)) for m in self.moves(usual, name))

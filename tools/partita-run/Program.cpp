@@ -21,6 +21,7 @@
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/io/TensorFiles.h"
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -175,8 +176,12 @@ int runArtifact(const Options &options) {
 }
 
 /// Signals come here while the main thread runs a step, in which it takes none
-/// (see SignalMask.h). Without it they come at the end of the step.
+/// (see SignalMask.h). Without it they come at the end of the step. One serves
+/// all runs of a process.
 void startSignalThread() {
+  static std::atomic_flag started;
+  if (started.test_and_set())
+    return;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, size_t(1) << 17);

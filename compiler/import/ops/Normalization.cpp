@@ -270,6 +270,45 @@ LogicalResult importLayerNormalization(NodeImport &n) {
   return n.wantsOutput(2) ? n.result(2, inverse) : success();
 }
 
+/// Not as ONNX's function of other ops either, for the same reason. Before
+/// opset 21 there was a scale and a bias for each group, not for each channel.
+LogicalResult importGroupNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  Type element = n.elementOf(x);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  const int64_t groups = n.intAttr("num_groups", 0);
+  if (shape.size() < 2)
+    return n.error("the input must have a dimension of channels");
+  if (groups < 1 || shape[1] % groups)
+    return n.error("the attribute num_groups must divide the " +
+                   Twine(shape[1]) + " channels, and is " + Twine(groups));
+  Type wide =
+      n.opset < 21
+          ? element
+          : getElementType(n.b.getContext(),
+                           n.intAttr("stash_type", onnx::TensorProto::FLOAT));
+  if (!isa_and_present<FloatType>(wide))
+    return n.error("the attribute stash_type names no floating-point type");
+  Shape grouped = {shape[0], groups, shape[1] / groups};
+  llvm::append_range(grouped, shape.drop_front(2));
+  Moments m = makeMoments(n, n.cast(n.reshape(x, grouped), wide),
+                          to_vector(seq<int64_t>(2, int64_t(grouped.size()))));
+  Value inverse =
+      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
+  Value normal =
+      n.cast(n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, grouped)),
+             element);
+  const bool byGroup = n.opset < 21;
+  if (!byGroup)
+    normal = n.reshape(normal, shape);
+  ArrayRef<int64_t> spread = byGroup ? ArrayRef<int64_t>(grouped) : shape;
+  Value result =
+      n.binary<nn::MulOp>(normal, n.broadcastDims(n.input(1), {1}, spread));
+  result =
+      n.binary<nn::AddOp>(result, n.broadcastDims(n.input(2), {1}, spread));
+  return n.result(0, byGroup ? n.reshape(result, shape) : result);
+}
+
 /// Before opset 13 the tensor was seen as a matrix whose rows begin at the
 /// axis.
 template <bool log> LogicalResult importSoftmax(NodeImport &n) {
@@ -297,6 +336,7 @@ template <bool log> LogicalResult importSoftmax(NodeImport &n) {
 const OpRow normalizationOps[] = {
     {"BatchNormalization", 1, 15, importBatchNormalization},
     {"InstanceNormalization", 1, 22, importInstanceNormalization},
+    {"GroupNormalization", 18, 21, importGroupNormalization},
     {"LayerNormalization", 17, 17, importLayerNormalization},
     {"LogSoftmax", 1, 13, importSoftmax<true>},
     {"MeanVarianceNormalization", 9, 13, importMeanVarianceNormalization},
