@@ -79,6 +79,10 @@ private:
   void visit(Operation *op) {
     if (auto conv = dyn_cast<nn::ConvOp>(op))
       return visitConv(conv);
+    if (auto conv = dyn_cast<nn::ConvDxOp>(op))
+      return visitConv(conv);
+    if (auto conv = dyn_cast<nn::ConvDwOp>(op))
+      return visitConvDw(conv);
     if (auto window = dyn_cast<nn::WindowReduceOp>(op);
         window && isPool(window))
       return visitPool(window);
@@ -124,17 +128,28 @@ private:
                            nn::inversePermutation(toLast)));
   }
 
-  void visitConv(nn::ConvOp conv) {
+  /// A convolution, or its derivative to the image: of an image and weights.
+  template <typename Op> void visitConv(Op conv) {
     if (conv.getLayout() != nn::ImageLayout::channels_first)
       return;
     SmallVector<int64_t> toLast = getChannelsLast(conv.getType().getRank());
     OpBuilder b(conv);
-    Value x = transposed(b, conv.getLoc(), conv.getX(), toLast);
-    auto result = cast<nn::ConvOp>(
+    Value x = transposed(b, conv.getLoc(), conv->getOperand(0), toLast);
+    auto result = cast<Op>(
         nn::buildPermutedLike(b, conv, toLast, {x, conv.getWeights()}));
     result.setLayout(nn::ImageLayout::channels_last);
     replace(conv, transposed(b, conv.getLoc(), result,
                              nn::inversePermutation(toLast)));
+  }
+
+  void visitConvDw(nn::ConvDwOp conv) {
+    if (conv.getLayout() != nn::ImageLayout::channels_first)
+      return;
+    SmallVector<int64_t> toLast = getChannelsLast(conv.getType().getRank());
+    OpBuilder b(conv);
+    for (OpOperand &operand : conv->getOpOperands())
+      operand.set(transposed(b, conv.getLoc(), operand.get(), toLast));
+    conv.setLayout(nn::ImageLayout::channels_last);
   }
 
   void visitTranspose(nn::TransposeOp op) {

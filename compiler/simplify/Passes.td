@@ -58,6 +58,28 @@ def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
   }];
 }
 
+def ExpandConvGradientsPass : SimplifyPass<"nn-expand-conv-gradients"> {
+  let summary = "write derivatives of convolutions as convolutions";
+  let description = [{
+    Where the backend of a target has no library call for a derivative of a
+    convolution, it becomes a convolution, for which it may have one. To the
+    image: of the cotangent, its elements a stride apart, under the reversed
+    window. To the weights: of the image under a window that is the whole
+    cotangent, with the batch in the place of the channels.
+
+    ```mlir
+    %r = nn.conv_dx %dy, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : ...
+    // becomes, but for a reshape that changes nothing
+    %t = nn.transpose %w [1, 0, 2, 3] : ...
+    %v = nn.reverse %t [2, 3] : ...
+    %r = nn.conv %dy, %v channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : ...
+    ```
+  }];
+  let options = [
+    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute convolutions; if not, nothing is done">
+  ];
+}
+
 def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
   let summary = "find softmax(q . k^T) . v and keep it whole";
   let description = [{

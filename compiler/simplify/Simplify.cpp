@@ -32,6 +32,9 @@ void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
   // What the scaling left behind: constants that fold, factors of one.
   pm.addPass(createCanonicalizerPass());
+  // As what their target computes best.
+  pm.addNestedPass<func::FuncOp>(
+      createExpandConvGradientsPass({options.libraryCalls}));
   // Before layouts change, while dots have the form of the model.
   pm.addNestedPass<func::FuncOp>(
       createRaiseAttentionPass({options.libraryCalls, options.attentionCalls}));

@@ -118,47 +118,57 @@ Cost DotOp::getCost() {
 // Conv
 //===----------------------------------------------------------------------===//
 
-LogicalResult ConvOp::verify() {
-  RankedTensorType x = getX().getType(), weights = getWeights().getType();
-  RankedTensorType result = getType();
+/// `op`: a convolution, or a derivative of one, with these tensors.
+template <typename Op>
+static LogicalResult verifyConv(Op op, RankedTensorType x,
+                                RankedTensorType weights,
+                                RankedTensorType result) {
   int64_t rank = x.getRank();
   if (rank < 3 || weights.getRank() != rank || result.getRank() != rank ||
       !fitTogether(x, weights, result)) // C1
-    return emitOpError("needs operands and a result of one rank of at least 3 "
-                       "and one element type, or integers of 8 bits and their "
-                       "sums, not ")
+    return op.emitOpError(
+               "needs operands and a result of one rank of at least 3 "
+               "and one element type, or integers of 8 bits and their "
+               "sums, not ")
            << x << ", " << weights << " and " << result;
   size_t spatial = rank - 2;
-  if (getStrides().size() != spatial || getDilations().size() != spatial ||
-      getPadsLow().size() != spatial || getPadsHigh().size() != spatial) // C2
-    return emitOpError("needs one stride, dilation and pair of pads for each "
-                       "of the ")
+  if (op.getStrides().size() != spatial ||
+      op.getDilations().size() != spatial ||
+      op.getPadsLow().size() != spatial ||
+      op.getPadsHigh().size() != spatial) // C2
+    return op.emitOpError(
+               "needs one stride, dilation and pair of pads for each "
+               "of the ")
            << spatial << " spatial dimensions";
   auto isPositive = [](int64_t v) { return v >= 1; };
-  if (!llvm::all_of(getStrides(), isPositive) ||
-      !llvm::all_of(getDilations(), isPositive))
-    return emitOpError("needs strides and dilations of at least 1");
-  int64_t groups = getGroups(), channels = x.getDimSize(getChannelDim());
+  if (!llvm::all_of(op.getStrides(), isPositive) ||
+      !llvm::all_of(op.getDilations(), isPositive))
+    return op.emitOpError("needs strides and dilations of at least 1");
+  int64_t groups = op.getGroups(), channels = x.getDimSize(op.getChannelDim());
   int64_t outChannels = weights.getDimSize(0);
   if (groups < 1 || channels % groups != 0 || outChannels % groups != 0 ||
       weights.getDimSize(1) != channels / groups) // C3
-    return emitOpError("cannot divide ")
+    return op.emitOpError("cannot divide ")
            << channels << " input and " << outChannels
            << " output channels into " << groups << " groups with weights of "
            << weights.getDimSize(1) << " input channels";
   SmallVector<int64_t> shape(rank);
   shape[0] = x.getDimSize(0);
-  shape[getChannelDim()] = outChannels;
+  shape[op.getChannelDim()] = outChannels;
   for (size_t i = 0; i < spatial; ++i) {
-    int64_t dim = getFirstSpatialDim() + i;
-    shape[dim] = getWindowedSize(x.getDimSize(dim), getPadsLow()[i],
-                                 getPadsHigh()[i], weights.getDimSize(2 + i),
-                                 getDilations()[i], getStrides()[i]);
+    int64_t dim = op.getFirstSpatialDim() + i;
+    shape[dim] = getWindowedSize(x.getDimSize(dim), op.getPadsLow()[i],
+                                 op.getPadsHigh()[i], weights.getDimSize(2 + i),
+                                 op.getDilations()[i], op.getStrides()[i]);
   }
   if (result.getShape() != ArrayRef<int64_t>(shape)) // C4
-    return emitOpError("result has shape [")
+    return op.emitOpError("result has shape [")
            << result.getShape() << "] instead of [" << shape << "]";
   return success();
+}
+
+LogicalResult ConvOp::verify() {
+  return verifyConv(*this, getX().getType(), getWeights().getType(), getType());
 }
 
 Cost ConvOp::getCost() {
@@ -169,6 +179,37 @@ Cost ConvOp::getCost() {
           getByteSize(getX().getType()) + getByteSize(weights) +
               getByteSize(getType()),
           CostKind::conv};
+}
+
+LogicalResult ConvDxOp::verify() { // C1
+  return verifyConv(*this, getType(), getWeights().getType(),
+                    getDy().getType());
+}
+
+LogicalResult ConvDwOp::verify() { // C1
+  return verifyConv(*this, getX().getType(), getType(), getDy().getType());
+}
+
+/// As much as the convolution: each product of it gives one to a derivative.
+static Cost getGradientCost(Operation *op, RankedTensorType weights,
+                            RankedTensorType dy) {
+  const int64_t outChannels = std::max<int64_t>(weights.getDimSize(0), 1);
+  Cost cost;
+  cost.flops =
+      2 * (weights.getNumElements() / outChannels) * dy.getNumElements();
+  for (Type type : op->getOperandTypes())
+    cost.bytes += getByteSize(type);
+  cost.bytes += getByteSize(op->getResult(0).getType());
+  cost.kind = CostKind::conv;
+  return cost;
+}
+
+Cost ConvDxOp::getCost() {
+  return getGradientCost(*this, getWeights().getType(), getDy().getType());
+}
+
+Cost ConvDwOp::getCost() {
+  return getGradientCost(*this, getType(), getDy().getType());
 }
 
 //===----------------------------------------------------------------------===//

@@ -92,6 +92,77 @@ def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInte
   }];
 }
 
+/// A derivative of a convolution. It has the windows of the convolution.
+class NN_ConvGradientOp<string mnemonic> : NN_ValueOp<mnemonic, [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Dimension of images that holds channels, and that of the first spatial dimension.
+    int64_t getChannelDim() {
+      return getLayout() == ImageLayout::channels_first ? 1 : getStrides().size() + 1;
+    }
+    int64_t getFirstSpatialDim() {
+      return getLayout() == ImageLayout::channels_first ? 2 : 1;
+    }
+  }];
+}
+
+def NN_ConvDxOp : NN_ConvGradientOp<"conv_dx"> {
+  let summary = "the derivative of a convolution to its image";
+  let description = [{
+    Of `y = nn.conv x, weights` with the same windows: `result` is the sum over
+    the elements of y of `dy` times their derivative to `x`. It has the shape of
+    x, which the windows need not cover: the rest is 0.
+
+    Constraints:
+    * (C1) `nn.conv` takes `result` for x and `weights` with these windows, and gives the type of `dy`, of floats.
+
+    Sharding: `([i,j,n,..],[j,k,l,..])->([i,k,m,..]) permutation={m,n}
+    reduction={j} replicated={l}`, groups and spatial dimensions as of `nn.conv`.
+
+    ```mlir
+    %r = nn.conv_dx %dy, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+      : tensor<1x4x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x3x8x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$dy, NN_FloatTensor:$weights, NN_ImageLayoutAttr:$layout,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $dy `,` $weights `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    `groups` $groups attr-dict `:` type($dy) `,` type($weights) `->` type($result)
+  }];
+}
+
+def NN_ConvDwOp : NN_ConvGradientOp<"conv_dw"> {
+  let summary = "the derivative of a convolution to its weights";
+  let description = [{
+    Of `y = nn.conv x, weights` with the same windows: `result` is the sum over
+    the elements of y of `dy` times their derivative to the weights.
+
+    Constraints:
+    * (C1) `nn.conv` takes `x` and `result` for its weights with these windows, and gives the type of `dy`, of floats.
+
+    Sharding: `([i,k,m,..],[i,j,n,..])->([j,k,l,..]) permutation={l} reduction={i}
+    replicated={m,n}`, groups as of `nn.conv`. A spatial dimension is summed
+    over if each window is one pixel along it.
+
+    ```mlir
+    %r = nn.conv_dw %x, %dy channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+      : tensor<1x3x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<4x3x3x3xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$dy, NN_ImageLayoutAttr:$layout,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $dy `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    `groups` $groups attr-dict `:` type($x) `,` type($dy) `->` type($result)
+  }];
+}
+
 def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax((q . k^T) * scale * mask_mul + mask_add) . v, kept whole";
   let description = [{

@@ -75,11 +75,11 @@ public:
       return "has what only a recurrent layer has";
     std::string error = call.kind() == abi::CallKind::recurrent
                             ? recurrentError()
-                        : ordered                            ? orderedError()
-                        : attention                          ? attentionError()
-                        : pool                               ? poolError()
-                        : call.kind() == abi::CallKind::conv ? convError()
-                                                             : dotError();
+                        : ordered                           ? orderedError()
+                        : attention                         ? attentionError()
+                        : pool                              ? poolError()
+                        : call.kind() == abi::CallKind::dot ? dotError()
+                                                            : convError();
     if (!error.empty())
       return error;
     for (int64_t i = 0; i < length(call.post_ops()); ++i)
@@ -286,8 +286,8 @@ private:
   /// `window(i)`: the window's extent; the number of windows must be the
   /// result's extent, where `ceil` also admits a last one that is cut off.
   template <typename Window>
-  std::string spatialError(Window window, bool ceil) const {
-    const abi::View *input = operand(0);
+  std::string spatialError(const abi::View *input, const abi::View *result,
+                           Window window, bool ceil) const {
     int64_t spatial = rank(input) - 2;
     if (spatial < 1 || spatial > 3 || rank(result) != rank(input) ||
         extent(result, 0) != extent(input, 0))
@@ -315,15 +315,17 @@ private:
     return "";
   }
 
-  std::string convError() const {
-    const abi::View *input = operand(0), *weights = operand(1);
+  /// Of a convolution, or of a derivative of one.
+  std::string convError(const abi::View *input, const abi::View *weights,
+                        const abi::View *result) const {
     int64_t groups = call.groups();
     if (groups < 1 || groups >= kLargest)
       return "has " + std::to_string(groups) + " groups";
     if (rank(weights) != rank(input) || rank(input) < 3)
       return mismatch();
     if (std::string error = spatialError(
-            [&](int64_t i) { return extent(weights, i + 2); }, false);
+            input, result, [&](int64_t i) { return extent(weights, i + 2); },
+            false);
         !error.empty())
       return error;
     if (extent(weights, 0) != extent(result, 1) ||
@@ -332,7 +334,20 @@ private:
       return mismatch();
     if (!call.bias())
       return "";
+    if (call.kind() != abi::CallKind::conv)
+      return "has a bias, which a derivative of a convolution has not";
     return prefixed("bias", broadcastError(call.bias(), {extent(result, 1)}));
+  }
+
+  std::string convError() const {
+    switch (call.kind()) {
+    case abi::CallKind::conv_dx:
+      return convError(result, operand(1), operand(0));
+    case abi::CallKind::conv_dw:
+      return convError(operand(0), result, operand(1));
+    default:
+      return convError(operand(0), operand(1), result);
+    }
   }
 
   std::string poolError() const {
@@ -346,7 +361,8 @@ private:
     if (call.bias())
       return "has a bias, which a pool has not";
     if (std::string error = spatialError(
-            [&](int64_t i) { return call.window()->Get(i); }, true);
+            input, result, [&](int64_t i) { return call.window()->Get(i); },
+            true);
         !error.empty())
       return error;
     return extent(result, 1) == extent(input, 1) ? "" : mismatch();

@@ -73,7 +73,7 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
   const bool isConstant =
       becomesConstant(*type) && !(keep && mayBeTrained(*type));
   if (isConstant && bytes->isAbsent)
-    return reportAbsent(tensor, *bytes, loc), Value();
+    return (void)reportAbsent(tensor, *bytes, loc), Value();
   if (isConstant)
     return nn::ConstantOp::create(b, loc, *type,
                                   makeElements(*type, bytes->data));

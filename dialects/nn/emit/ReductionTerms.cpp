@@ -82,6 +82,19 @@ Value DotOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
   return lhs && rhs ? scalar::mul(b, getLoc(), lhs, rhs) : Value();
 }
 
+/// Channel `inner` of the group that holds channel `outer`; a group has
+/// `perGroup` of the outer ones, and `perGroupInner` of the others.
+static Index getChannel(OpBuilder &b, ElementEmitter &emitter, Location loc,
+                        int64_t groups, Index outer, int64_t perGroup,
+                        Index inner, int64_t perGroupInner) {
+  if (groups == 1)
+    return inner;
+  Value size = arith::ConstantIndexOp::create(b, loc, perGroup);
+  Index group = {
+      {}, arith::DivUIOp::create(b, loc, emitter.toValue(b, outer), size)};
+  return emitter.add(b, emitter.mul(b, group, perGroupInner), inner);
+}
+
 SmallVector<int64_t> ConvOp::getReducedSizes() {
   return SmallVector<int64_t>(getWeights().getType().getShape().drop_front());
 }
@@ -94,16 +107,11 @@ Value ConvOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
   Location loc = getLoc();
   RankedTensorType weights = getWeights().getType();
   int64_t channelDim = getChannelDim(), first = getFirstSpatialDim();
-  Index out = position[channelDim], group = emitter.constant(0);
-  if (getGroups() > 1) {
-    Value perGroup = arith::ConstantIndexOp::create(
-        b, loc, weights.getDimSize(0) / getGroups());
-    group = {{},
-             arith::DivUIOp::create(b, loc, emitter.toValue(b, out), perGroup)};
-  }
+  Index out = position[channelDim];
   SmallVector<Index> source(position.size(), position[0]);
-  source[channelDim] =
-      emitter.add(b, emitter.mul(b, group, weights.getDimSize(1)), reduced[0]);
+  source[channelDim] = getChannel(b, emitter, loc, getGroups(), out,
+                                  weights.getDimSize(0) / getGroups(),
+                                  reduced[0], weights.getDimSize(1));
   Value inside;
   for (auto i : llvm::seq<size_t>(getStrides().size()))
     source[first + i] = emitter.windowed(
@@ -118,6 +126,100 @@ Value ConvOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
         Value x = emitWide(arm, emitter, loc, getX(), source, wide);
         Value w = emitWide(arm, emitter, loc, getWeights(), filter, wide);
         return x && w ? scalar::mul(arm, loc, x, w) : Value();
+      });
+}
+
+SmallVector<int64_t> ConvDxOp::getReducedSizes() {
+  SmallVector<int64_t> sizes(getWeights().getType().getShape());
+  sizes[0] /= getGroups();
+  sizes.erase(sizes.begin() + 1);
+  return sizes;
+}
+
+ReduceKind ConvDxOp::getReduceKind() { return ReduceKind::sum; }
+
+/// The pixel of dy whose window has this pixel at this tap, if there is one.
+Value ConvDxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
+                         ArrayRef<Index> position, ArrayRef<Index> reduced,
+                         TypedAttr neutral, Type wide) {
+  Location loc = getLoc();
+  RankedTensorType weights = getWeights().getType();
+  const int64_t channelDim = getChannelDim(), first = getFirstSpatialDim(),
+                perGroup = weights.getDimSize(1);
+  Index in = position[channelDim];
+  Index out = getChannel(b, emitter, loc, getGroups(), in, perGroup, reduced[0],
+                         weights.getDimSize(0) / getGroups());
+  SmallVector<Index> source(position.size(), position[0]), filter = {out, in};
+  if (getGroups() > 1)
+    filter[1] = {{},
+                 arith::RemUIOp::create(
+                     b, loc, emitter.toValue(b, in),
+                     arith::ConstantIndexOp::create(b, loc, perGroup))};
+  source[channelDim] = out;
+  Value inside;
+  for (auto i : llvm::seq<size_t>(getStrides().size())) {
+    const int64_t stride = getStrides()[i],
+                  size = getDy().getType().getDimSize(first + i);
+    Index from =
+        emitter.add(b, emitter.add(b, position[first + i], getPadsLow()[i]),
+                    emitter.mul(b, reduced[i + 1], -getDilations()[i]));
+    inside = emitter.inRange(b, inside, from, 0, (size - 1) * stride + 1);
+    if (stride > 1) {
+      Value value = emitter.toValue(b, from),
+            step = arith::ConstantIndexOp::create(b, loc, stride),
+            zero = arith::ConstantIndexOp::create(b, loc, 0);
+      Value rest = arith::RemSIOp::create(b, loc, value, step);
+      Value meets =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
+      inside = arith::AndIOp::create(b, loc, inside, meets);
+      from = {{}, arith::DivSIOp::create(b, loc, value, step)};
+    }
+    source[first + i] = from;
+    filter.push_back(reduced[i + 1]);
+  }
+  return emitInside(
+      b, emitter, loc, inside, neutral, [&](OpBuilder &arm) -> Value {
+        Value dy = emitWide(arm, emitter, loc, getDy(), source, wide);
+        Value w = emitWide(arm, emitter, loc, getWeights(), filter, wide);
+        return dy && w ? scalar::mul(arm, loc, dy, w) : Value();
+      });
+}
+
+SmallVector<int64_t> ConvDwOp::getReducedSizes() {
+  RankedTensorType dy = getDy().getType();
+  SmallVector<int64_t> sizes = {dy.getDimSize(0)};
+  llvm::append_range(
+      sizes, dy.getShape().slice(getFirstSpatialDim(), getStrides().size()));
+  return sizes;
+}
+
+ReduceKind ConvDwOp::getReduceKind() { return ReduceKind::sum; }
+
+Value ConvDwOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
+                         ArrayRef<Index> position, ArrayRef<Index> reduced,
+                         TypedAttr neutral, Type wide) {
+  Location loc = getLoc();
+  const int64_t channelDim = getChannelDim(), first = getFirstSpatialDim();
+  SmallVector<Index> source(position.size(), reduced[0]),
+      other(position.size(), reduced[0]);
+  source[channelDim] = getChannel(b, emitter, loc, getGroups(), position[0],
+                                  getType().getDimSize(0) / getGroups(),
+                                  position[1], getType().getDimSize(1));
+  other[channelDim] = position[0];
+  Value inside;
+  for (auto i : llvm::seq<size_t>(getStrides().size())) {
+    other[first + i] = reduced[i + 1];
+    source[first + i] = emitter.windowed(
+        b, reduced[i + 1], position[i + 2],
+        {getStrides()[i], getDilations()[i], getPadsLow()[i], getPadsHigh()[i],
+         getX().getType().getDimSize(first + i)},
+        inside);
+  }
+  return emitInside(
+      b, emitter, loc, inside, neutral, [&](OpBuilder &arm) -> Value {
+        Value x = emitWide(arm, emitter, loc, getX(), source, wide);
+        Value dy = emitWide(arm, emitter, loc, getDy(), other, wide);
+        return x && dy ? scalar::mul(arm, loc, x, dy) : Value();
       });
 }
 

@@ -33,7 +33,7 @@ namespace {
 OpFoldResult foldWithoutOperand(Operation *op) {
   return llvm::TypeSwitch<Operation *, OpFoldResult>(op)
       // A sum of no products; attention to nothing is a sum of no values.
-      .Case<DotOp, ConvOp, AttentionOp>([](auto product) {
+      .Case<DotOp, ConvOp, ConvDxOp, ConvDwOp, AttentionOp>([](auto product) {
         return getNeutralTensor(ReduceKind::sum, product.getType());
       })
       .Case<ReduceOp, WindowReduceOp>([](auto reduce) {

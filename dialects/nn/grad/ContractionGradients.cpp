@@ -6,12 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The derivative of a product to one factor is the product of the cotangent and
-// the other factor. Those of a convolution are convolutions:
-//
-//   to the image     the cotangent, its elements a stride apart, under the
-//                    reversed window (a transposed convolution)
-//   to the weights   the image under a window that is the whole cotangent; the
-//                    batch takes the place of the channels
+// the other factor. Those of a convolution are ops of their own, for which
+// libraries have code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,124 +84,16 @@ LogicalResult DotOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
 }
 
 //===----------------------------------------------------------------------===//
-// Convolution
+// Convolutions: one, and the derivatives of one
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// What the derivatives of a convolution share.
-struct Convolution {
-  ConvOp op;
-  int64_t rank, channelDim, spatialDim, groups;
-
-  explicit Convolution(ConvOp op)
-      : op(op), rank(op.getType().getRank()), channelDim(op.getChannelDim()),
-        spatialDim(op.getFirstSpatialDim()), groups(op.getGroups()) {}
-
-  int64_t numSpatial() { return rank - 2; }
-  int64_t imageSize(int64_t i) {
-    return op.getX().getType().getDimSize(spatialDim + i);
-  }
-  int64_t resultSize(int64_t i) {
-    return op.getType().getDimSize(spatialDim + i);
-  }
-  /// How far a window reaches beyond its first pixel.
-  int64_t reach(int64_t i) {
-    return (op.getWeights().getType().getDimSize(2 + i) - 1) *
-           op.getDilations()[i];
-  }
-
-  /// A convolution whose borders may be negative. `sizes`: those of its result,
-  /// of which `channels` are the channels.
-  Term convolve(Term x, Term weights, ArrayRef<int64_t> strides,
-                ArrayRef<int64_t> dilations, Shape low, Shape high,
-                int64_t channels) {
-    Shape crop(rank, 0), cropHigh(rank, 0), pad(rank, 0), padHigh(rank, 0),
-        shape(x.shape());
-    for (int64_t i = 0; i < numSpatial(); ++i) {
-      const int64_t dim = spatialDim + i,
-                    reached = (weights.shape()[2 + i] - 1) * dilations[i];
-      shape[dim] =
-          (low[i] + x.shape()[dim] + high[i] - reached - 1) / strides[i] + 1;
-      crop[dim] = std::min<int64_t>(low[i], 0);
-      cropHigh[dim] = std::min<int64_t>(high[i], 0);
-      // More is cropped than there is: what remains is a part of the other
-      // border.
-      if (-crop[dim] - cropHigh[dim] > x.shape()[dim]) {
-        pad[dim] = std::max<int64_t>(low[i], 0);
-        padHigh[dim] = std::max<int64_t>(high[i], 0);
-        low[i] = high[i] = 0;
-      }
-      low[i] = std::max<int64_t>(low[i], 0);
-      high[i] = std::max<int64_t>(high[i], 0);
-    }
-    shape[channelDim] = channels;
-    return x.make<ConvOp>(
-        RankedTensorType::get(shape, x.element()),
-        x.padOrCrop(pad, padHigh).padOrCrop(crop, cropHigh).get(),
-        weights.get(), op.getLayout(), strides, dilations, low, high, groups);
-  }
-
-  Term differentiateImage(Term dy, Term weights);
-  Term differentiateWeights(Term dy, Term x);
-};
-} // namespace
-
-Term Convolution::differentiateImage(Term dy, Term weights) {
-  // Inputs and outputs of each group change places: [G, O/G, C/G, window..].
-  ArrayRef<int64_t> from = weights.shape();
-  Shape grouped = {groups, from[0] / groups, from[1]}, order = {0, 2, 1},
-        turned = {groups * from[1], from[0] / groups}, windows, low, high,
-        strides(rank, 1);
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    grouped.push_back(from[2 + i]);
-    order.push_back(3 + i);
-    turned.push_back(from[2 + i]);
-    windows.push_back(2 + i);
-    strides[spatialDim + i] = op.getStrides()[i];
-    low.push_back(reach(i) - op.getPadsLow()[i]);
-    high.push_back(imageSize(i) + op.getPadsLow()[i] -
-                   ((resultSize(i) - 1) * op.getStrides()[i] + 1));
-  }
-  Term turnedWeights =
-      weights.reshape(grouped).transpose(order).reshape(turned).reverse(
-          windows);
-  return convolve(dy.spread(strides), turnedWeights, Shape(numSpatial(), 1),
-                  op.getDilations(), low, high, turned[0]);
-}
-
-Term Convolution::differentiateWeights(Term dy, Term x) {
-  const int64_t inputs = x.shape()[channelDim] / groups, batch = x.shape()[0];
-  // The image: [C/G, (spatial..), G * N], the channels where they were.
-  Shape split, order, image, kernelOrder = {channelDim, 0}, low, high,
-                             back = {channelDim, 0};
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    if (dim == channelDim)
-      split.push_back(groups);
-    split.push_back(dim == channelDim ? inputs : x.shape()[dim]);
-  }
-  auto splitDim = [&](int64_t dim) { return dim + (dim > channelDim); };
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    if (dim == 0)
-      order.push_back(channelDim + 1);
-    else if (dim == channelDim)
-      order.append({channelDim, 0});
-    else
-      order.push_back(splitDim(dim));
-    image.push_back(dim == 0            ? inputs
-                    : dim == channelDim ? groups * batch
-                                        : x.shape()[dim]);
-  }
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    kernelOrder.push_back(spatialDim + i);
-    back.push_back(spatialDim + i);
-    low.push_back(op.getPadsLow()[i]);
-    high.push_back((resultSize(i) - 1) * op.getStrides()[i] + 1 + reach(i) -
-                   op.getPadsLow()[i] - imageSize(i));
-  }
-  Term turned = x.reshape(split).transpose(order).reshape(image);
-  return convolve(turned, dy.transpose(kernelOrder), op.getDilations(),
-                  op.getStrides(), low, high, dy.shape()[channelDim])
-      .transpose(back);
+/// A convolution, or a derivative of one, with the windows of `like`.
+template <typename Made, typename Op>
+static Term makeLike(Op like, RankedTensorType type, Term first, Term second) {
+  return first.make<Made>(type, first.get(), second.get(), like.getLayout(),
+                          like.getStrides(), like.getDilations(),
+                          like.getPadsLow(), like.getPadsHigh(),
+                          like.getGroups());
 }
 
 LogicalResult ConvOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
@@ -213,8 +101,23 @@ LogicalResult ConvOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
   Term dy(b, cotangents[0]), x(b, getX()), weights(b, getWeights());
   if (!isa<FloatType>(x.element()))
     return failure();
-  Convolution conv(*this);
-  operands.append(
-      {conv.differentiateImage(dy, weights), conv.differentiateWeights(dy, x)});
+  operands.append({makeLike<ConvDxOp>(*this, x.type(), dy, weights),
+                   makeLike<ConvDwOp>(*this, weights.type(), x, dy)});
+  return success();
+}
+
+LogicalResult ConvDxOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                                 SmallVectorImpl<Value> &operands) {
+  Term g(b, cotangents[0]), dy(b, getDy()), weights(b, getWeights());
+  operands.append({makeLike<ConvOp>(*this, dy.type(), g, weights),
+                   makeLike<ConvDwOp>(*this, weights.type(), g, dy)});
+  return success();
+}
+
+LogicalResult ConvDwOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                                 SmallVectorImpl<Value> &operands) {
+  Term g(b, cotangents[0]), x(b, getX()), dy(b, getDy());
+  operands.append({makeLike<ConvDxOp>(*this, x.type(), dy, g),
+                   makeLike<ConvOp>(*this, dy.type(), x, g)});
   return success();
 }

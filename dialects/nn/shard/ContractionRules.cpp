@@ -39,51 +39,112 @@ ShardingRule DotOp::getShardingRule() {
   return rule;
 }
 
-/// Groups are the outer factor of the input channels and of the output
-/// channels. A spatial dimension passes through where each window is one pixel.
-ShardingRule ConvOp::getShardingRule() {
-  RankedTensorType x = getX().getType(), weights = getWeights().getType();
-  RankedTensorType result = getType();
+namespace {
+/// What a convolution and its derivatives have in common. Groups are the outer
+/// factor of the input channels and of the output channels. A spatial dimension
+/// passes through where each window is one pixel.
+struct ConvFactors {
   ShardingRule rule;
-  DimFactors xDims(x.getRank()), weightDims(x.getRank()),
-      resultDims(x.getRank());
-  xDims[0] = resultDims[0] = {rule.addFactor(x.getDimSize(0))};
-  SmallVector<int64_t> in, out;
-  int64_t groups = getGroups();
-  if (groups > 1)
-    in = out = {rule.addFactor(groups)};
-  out.push_back(rule.addFactor(weights.getDimSize(0) / groups));
-  int64_t depth = rule.addFactor(weights.getDimSize(1), FactorKind::reduction);
-  in.push_back(depth);
-  xDims[getChannelDim()] = in;
-  weightDims[0] = resultDims[getChannelDim()] = out;
-  weightDims[1] = {depth};
-  for (auto [i, stride] : llvm::enumerate(getStrides())) {
-    int64_t dim = getFirstSpatialDim() + i, window = weights.getDimSize(2 + i);
-    weightDims[2 + i] = {rule.addFactor(window, FactorKind::replicated)};
-    if (window == 1 && stride == 1 && getPadsLow()[i] == 0 &&
-        getPadsHigh()[i] == 0) {
-      xDims[dim] = resultDims[dim] = {rule.addFactor(x.getDimSize(dim))};
-      continue;
+  DimFactors x, weights, y;
+
+  /// How the factors of samples, of input and output channels of a group and of
+  /// pixels are used by an op, and those of positions that windows combine.
+  struct Kinds {
+    FactorKind samples = FactorKind::pass_through,
+               in = FactorKind::pass_through, out = FactorKind::pass_through,
+               pixels = FactorKind::pass_through,
+               window = FactorKind::replicated, x = FactorKind::permutation,
+               y = FactorKind::permutation;
+  };
+
+  template <typename Op>
+  ConvFactors(Op op, RankedTensorType xType, RankedTensorType weightType,
+              RankedTensorType yType, const Kinds &kinds)
+      : x(xType.getRank()), weights(xType.getRank()), y(xType.getRank()) {
+    x[0] = y[0] = {rule.addFactor(xType.getDimSize(0), kinds.samples)};
+    SmallVector<int64_t> in, out;
+    const int64_t groups = op.getGroups(), channels = op.getChannelDim();
+    if (groups > 1)
+      in = out = {rule.addFactor(groups)};
+    out.push_back(rule.addFactor(weightType.getDimSize(0) / groups, kinds.out));
+    const int64_t depth = rule.addFactor(weightType.getDimSize(1), kinds.in);
+    in.push_back(depth);
+    x[channels] = in;
+    weights[0] = y[channels] = out;
+    weights[1] = {depth};
+    for (auto [i, stride] : llvm::enumerate(op.getStrides())) {
+      const int64_t dim = op.getFirstSpatialDim() + i,
+                    window = weightType.getDimSize(2 + i);
+      weights[2 + i] = {rule.addFactor(window, kinds.window)};
+      if (window == 1 && stride == 1 && op.getPadsLow()[i] == 0 &&
+          op.getPadsHigh()[i] == 0) {
+        x[dim] = y[dim] = {rule.addFactor(xType.getDimSize(dim), kinds.pixels)};
+        continue;
+      }
+      x[dim] = {rule.addFactor(xType.getDimSize(dim), kinds.x)};
+      y[dim] = {rule.addFactor(yType.getDimSize(dim), kinds.y)};
     }
-    xDims[dim] = {rule.addFactor(x.getDimSize(dim), FactorKind::permutation)};
-    resultDims[dim] = {
-        rule.addFactor(result.getDimSize(dim), FactorKind::permutation)};
+    rule.can_pad = true;
   }
-  rule.operands = {xDims, weightDims};
-  rule.results = {resultDims};
-  rule.can_pad = true;
-  return rule;
+
+  ShardingRule finish(const DimFactors &first, const DimFactors &second,
+                      const DimFactors &result) {
+    rule.operands = {first, second};
+    rule.results = {result};
+    return rule;
+  }
+};
+
+/// With the groups that are on the device.
+template <typename Op>
+Operation *buildLocalConv(Op op, OpBuilder &builder, const ShardingRule &rule,
+                          ArrayRef<int64_t> sizes, ValueRange operands) {
+  auto local = cast<Op>(
+      buildLocalLike(builder, op.getOperation(), rule, sizes, operands));
+  if (op.getGroups() > 1)
+    local.setGroups(sizes[rule.operands[0][op.getChannelDim()].front()]);
+  return local;
+}
+} // namespace
+
+ShardingRule ConvOp::getShardingRule() {
+  ConvFactors factors(*this, getX().getType(), getWeights().getType(),
+                      getType(), {.in = FactorKind::reduction});
+  return factors.finish(factors.x, factors.weights, factors.y);
+}
+
+ShardingRule ConvDxOp::getShardingRule() {
+  ConvFactors factors(*this, getType(), getWeights().getType(),
+                      getDy().getType(), {.out = FactorKind::reduction});
+  return factors.finish(factors.y, factors.weights, factors.x);
+}
+
+ShardingRule ConvDwOp::getShardingRule() {
+  ConvFactors factors(*this, getX().getType(), getType(), getDy().getType(),
+                      {.samples = FactorKind::reduction,
+                       .pixels = FactorKind::reduction,
+                       .window = FactorKind::permutation,
+                       .x = FactorKind::replicated,
+                       .y = FactorKind::replicated});
+  return factors.finish(factors.x, factors.y, factors.weights);
 }
 
 Operation *ConvOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                               ArrayRef<int64_t> sizes, ValueRange operands,
                               ArrayRef<Value>) {
-  auto local = cast<ConvOp>(
-      buildLocalLike(builder, getOperation(), rule, sizes, operands));
-  if (getGroups() > 1)
-    local.setGroups(sizes[rule.operands[0][getChannelDim()].front()]);
-  return local;
+  return buildLocalConv(*this, builder, rule, sizes, operands);
+}
+
+Operation *ConvDxOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                ArrayRef<int64_t> sizes, ValueRange operands,
+                                ArrayRef<Value>) {
+  return buildLocalConv(*this, builder, rule, sizes, operands);
+}
+
+Operation *ConvDwOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                ArrayRef<int64_t> sizes, ValueRange operands,
+                                ArrayRef<Value>) {
+  return buildLocalConv(*this, builder, rule, sizes, operands);
 }
 
 ShardingRule AttentionOp::getShardingRule() {

@@ -166,6 +166,12 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: te
   // CHECK: nn.conv %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>
   %1 = nn.conv %x, %w channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
     : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>
+  // CHECK: nn.conv_dx %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x4x4x4xf32>, tensor<4x3x3x3xf32> -> tensor<1x3x8x8xf32>
+  %dx = nn.conv_dx %1, %w channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x4x4x4xf32>, tensor<4x3x3x3xf32> -> tensor<1x3x8x8xf32>
+  // CHECK: nn.conv_dw %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x3x8x8xf32>, tensor<1x4x4x4xf32> -> tensor<4x3x3x3xf32>
+  %dw = nn.conv_dw %x, %1 channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x3x8x8xf32>, tensor<1x4x4x4xf32> -> tensor<4x3x3x3xf32>
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask_add %{{.*}} : tensor<1x1x1x8xf32> scale 1.250000e-01
   %2 = nn.attention %q, %q, %q mask_add %m : tensor<1x1x1x8xf32> scale 0.125
     : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>

@@ -36,11 +36,6 @@ namespace {
 /// makes the softmax exactly 0.
 constexpr float kHidden = -1e30f;
 constexpr int64_t kColumnStep = 16;
-size_t aligned(size_t bytes) {
-  constexpr size_t step = rules::kScratchAlignment;
-  return (bytes + step - 1) / step * step;
-}
-
 /// A matrix of a [B, H, rows, columns] operand, by its strides in elements.
 struct Matrix {
   int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
@@ -224,7 +219,7 @@ private:
     for (const Kind &kind : kinds)
       library = std::max({library, kind.scores.made.scratch_bytes,
                           kind.sums.made.scratch_bytes});
-    return scoreBytes() + aligned(library);
+    return scoreBytes() + rules::alignScratch(library);
   }
 
   Status makeProducts(OnednnContext &context) {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/ReorderedTask.h"
 #include "runtime/device/cpu/onednn/WinogradConv.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/own/IntegerProduct.h"
@@ -18,46 +18,6 @@
 
 namespace partita::runtime {
 namespace {
-
-/// Bytes of packed weights, or of an image, in the scratch.
-size_t packedBytes(const dnnl_memory_desc_t &desc) {
-  constexpr size_t step = rules::kScratchAlignment;
-  return (dnnl_memory_desc_get_size(&desc) + step - 1) / step * step;
-}
-
-/// A convolution one of whose operands comes in another order than the
-/// library's fast code wants: it is brought into that order, in the scratch,
-/// before each run.
-class ReorderedConv final : public Task {
-public:
-  /// `operand`: where the convolution keeps its address.
-  ReorderedConv(std::unique_ptr<PrimitiveTask> reorder,
-                std::unique_ptr<Task> conv, AddressPlace operand, size_t bytes)
-      : reorder(std::move(reorder)), conv(std::move(conv)), operand(operand),
-        bytes(bytes) {}
-
-  bool run() override { return reorder->run() && conv->run(); }
-  size_t scratchBytes() const override {
-    return bytes + std::max(reorder->scratchBytes(), conv->scratchBytes());
-  }
-  void useScratch(uint8_t *data) override {
-    reorder->argument(kTo).set(data);
-    operand.set(data);
-    reorder->useScratch(data + bytes);
-    conv->useScratch(data + bytes);
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    reorder->visitAddresses(visit);
-    conv->visitAddresses(visit);
-  }
-
-private:
-  static constexpr int kTo = 1; ///< among the arguments of the reordering
-  std::unique_ptr<PrimitiveTask> reorder;
-  std::unique_ptr<Task> conv;
-  AddressPlace operand;
-  size_t bytes;
-};
 
 /// Whose order of the weights a convolution reads.
 enum class Order {
@@ -335,10 +295,11 @@ private:
     Expected<std::unique_ptr<Task>> conv =
         std::unique_ptr<Task>(std::move(*task));
     if (order == Order::repacked)
-      conv = reorder(plain, weights().data, weights_desc, std::move(*conv),
-                     filter);
+      conv = reorderBefore(context, plain, weights().data, weights_desc,
+                           std::move(*conv), filter);
     if (conv && image == Image::reordered)
-      conv = reorder(given, input().data, src, std::move(*conv), source);
+      conv = reorderBefore(context, given, input().data, src, std::move(*conv),
+                           source);
     return conv;
   }
 
@@ -369,32 +330,6 @@ private:
       place(axis);
     place(0);
     return imageDesc(moved, true);
-  }
-
-  Expected<std::unique_ptr<Task>> reorder(const dnnl_memory_desc_t &from,
-                                          float *data,
-                                          const dnnl_memory_desc_t &to,
-                                          std::unique_ptr<Task> conv,
-                                          AddressPlace operand) {
-    OwnedAttr attr;
-    if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
-      return status;
-    OwnedPrimitiveDesc desc;
-    if (dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-            desc.out(), &from, context.engine(), &to, context.engine(),
-            attr.get());
-        status != dnnl_success)
-      return Status::error(std::string("oneDNN cannot reorder an operand: ") +
-                           onednnText(status));
-    auto task = PrimitiveTask::create(context, desc);
-    if (!task)
-      return task.status();
-    if (Status status = (*task)->add(
-            context, {{DNNL_ARG_FROM, from, data}, {DNNL_ARG_TO, to, nullptr}});
-        !status.ok())
-      return status;
-    return std::unique_ptr<Task>(std::make_unique<ReorderedConv>(
-        std::move(*task), std::move(conv), operand, packedBytes(to)));
   }
 
   dnnl_status_t makeDesc(Order order, const dnnl_memory_desc_t &src,

@@ -124,12 +124,14 @@ int64_t OnednnContext::scratchRoom() const {
 
 dnnl_status_t OnednnContext::choose(
     const_dnnl_op_desc_t op, const OwnedAttr &attr, OwnedPrimitiveDesc &desc,
-    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
-  dnnl_status_t status = preferred.empty()
-                             ? dnnl_unimplemented
-                             : chooseNamed(preferred, op, attr, desc, getRoom);
+    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom,
+    const_dnnl_primitive_desc_t forward) {
+  dnnl_status_t status =
+      preferred.empty()
+          ? dnnl_unimplemented
+          : chooseNamed(preferred, op, attr, desc, getRoom, forward);
   if (status != dnnl_success)
-    status = chooseNamed("", op, attr, desc, getRoom);
+    status = chooseNamed("", op, attr, desc, getRoom, forward);
   if (status == dnnl_success)
     chosen_name = nameOf(desc);
   return status;
@@ -139,13 +141,14 @@ dnnl_status_t OnednnContext::choose(
 dnnl_status_t OnednnContext::chooseNamed(
     const std::string &name, const_dnnl_op_desc_t op, const OwnedAttr &attr,
     OwnedPrimitiveDesc &desc,
-    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
+    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom,
+    const_dnnl_primitive_desc_t forward) {
   using Iterator = Owned<dnnl_primitive_desc_iterator_t,
                          dnnl_primitive_desc_iterator_destroy>;
   Iterator each;
   refused = 0;
   dnnl_status_t status = dnnl_primitive_desc_iterator_create(
-      each.out(), op, attr.get(), theEngine.get(), nullptr);
+      each.out(), op, attr.get(), theEngine.get(), forward);
   const int64_t most = scratchRoom();
   while (status == dnnl_success) {
     OwnedPrimitiveDesc found;

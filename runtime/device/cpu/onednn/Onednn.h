@@ -106,11 +106,13 @@ public:
   /// its descriptor) whose scratch fits into the plan's room. The scratch is
   /// counted for as many threads as this thread has now. `getRoom`, if given,
   /// returns the bytes that an implementation takes of that room besides its
-  /// scratch, or -1 if the caller does not want the implementation.
+  /// scratch, or -1 if the caller does not want the implementation. `forward`:
+  /// of what `op` is a derivative of.
   dnnl_status_t choose(const_dnnl_op_desc_t op, const OwnedAttr &attr,
                        OwnedPrimitiveDesc &desc,
                        const std::function<int64_t(const OwnedPrimitiveDesc &)>
-                           &getRoom = nullptr);
+                           &getRoom = nullptr,
+                       const_dnnl_primitive_desc_t forward = nullptr);
   /// The name of the implementation that `choose` has chosen last.
   const std::string &chosen() const { return chosen_name; }
   /// From now on `choose` prefers an implementation of this name, if there is
@@ -183,10 +185,11 @@ public:
 private:
   explicit OnednnContext(PackedWeights &packs) : packs(packs) {}
 
-  dnnl_status_t chooseNamed(
-      const std::string &name, const_dnnl_op_desc_t op, const OwnedAttr &attr,
-      OwnedPrimitiveDesc &desc,
-      const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom);
+  dnnl_status_t
+  chooseNamed(const std::string &name, const_dnnl_op_desc_t op,
+              const OwnedAttr &attr, OwnedPrimitiveDesc &desc,
+              const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom,
+              const_dnnl_primitive_desc_t forward);
   PackedWeights &packs;
   OwnedEngine theEngine;
   OwnedStream theStream;

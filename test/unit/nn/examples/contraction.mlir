@@ -77,6 +77,42 @@ func.func @conv_integers(%x: tensor<2x6x5xui8>, %w: tensor<4x3x3xi8>) -> tensor<
   return %r : tensor<2x4x2xi32>
 }
 
+func.func @conv_dx(%dy: tensor<2x4x5x5xf32>, %w: tensor<4x6x3x3xf32>) -> tensor<2x6x5x5xf32> attributes {
+    rule = "([i,j,n,q],[j,k,l,o])->([i,k,m,p]) permutation={m,n,p,q} reduction={j} replicated={l,o}"} {
+  %r = nn.conv_dx %dy, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<2x4x5x5xf32>, tensor<4x6x3x3xf32> -> tensor<2x6x5x5xf32>
+  return %r : tensor<2x6x5x5xf32>
+}
+
+func.func @conv_dx_pixels(%dy: tensor<2x4x4x3xf32>, %w: tensor<4x6x1x1xf32>) -> tensor<2x6x4x3xf32> attributes {
+    rule = "([i,j,m,o],[j,k,l,n])->([i,k,m,o]) reduction={j} replicated={l,n}"} {
+  %r = nn.conv_dx %dy, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1 : tensor<2x4x4x3xf32>, tensor<4x6x1x1xf32> -> tensor<2x6x4x3xf32>
+  return %r : tensor<2x6x4x3xf32>
+}
+
+func.func @conv_dx_groups(%dy: tensor<1x3x2x12xf32>, %w: tensor<12x4x3x3xf32>) -> tensor<1x8x6x8xf32> attributes {
+    rule = "([i,o,r,jk],[jk,l,m,p])->([i,n,q,jl]) permutation={n,o,q,r} reduction={k} replicated={m,p}"} {
+  %r = nn.conv_dx %dy, %w channels_last strides [2, 3] dilations [2, 1] pads [1, 0] x [0, 1] groups 2 : tensor<1x3x2x12xf32>, tensor<12x4x3x3xf32> -> tensor<1x8x6x8xf32>
+  return %r : tensor<1x8x6x8xf32>
+}
+
+func.func @conv_dw(%x: tensor<2x6x5x5xf32>, %dy: tensor<2x4x5x5xf32>) -> tensor<4x6x3x3xf32> attributes {
+    rule = "([i,k,m,p],[i,j,n,q])->([j,k,l,o]) permutation={l,o} reduction={i} replicated={m,n,p,q}"} {
+  %r = nn.conv_dw %x, %dy channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<2x6x5x5xf32>, tensor<2x4x5x5xf32> -> tensor<4x6x3x3xf32>
+  return %r : tensor<4x6x3x3xf32>
+}
+
+func.func @conv_dw_pixels(%x: tensor<2x6x4x3xf32>, %dy: tensor<2x4x4x3xf32>) -> tensor<4x6x1x1xf32> attributes {
+    rule = "([i,k,m,o],[i,j,m,o])->([j,k,l,n]) permutation={l,n} reduction={i,m,o}"} {
+  %r = nn.conv_dw %x, %dy channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1 : tensor<2x6x4x3xf32>, tensor<2x4x4x3xf32> -> tensor<4x6x1x1xf32>
+  return %r : tensor<4x6x1x1xf32>
+}
+
+func.func @conv_dw_groups(%x: tensor<1x8x6x8xf32>, %dy: tensor<1x3x2x12xf32>) -> tensor<12x4x3x3xf32> attributes {
+    rule = "([i,n,q,jl],[i,o,r,jk])->([jk,l,m,p]) permutation={m,p} reduction={i} replicated={n,o,q,r}"} {
+  %r = nn.conv_dw %x, %dy channels_last strides [2, 3] dilations [2, 1] pads [1, 0] x [0, 1] groups 2 : tensor<1x8x6x8xf32>, tensor<1x3x2x12xf32> -> tensor<12x4x3x3xf32>
+  return %r : tensor<12x4x3x3xf32>
+}
+
 func.func @attention(%q: tensor<2x4x6x3xf32>, %k: tensor<2x4x5x3xf32>, %v: tensor<2x4x5x2xf32>) -> tensor<2x4x6x2xf32> attributes {
     rule = "([i,j,k,n],[i,j,m,n],[i,j,m,l])->([i,j,k,l]) replicated={m,n}"} {
   %r = nn.attention %q, %k, %v scale 0.5 : tensor<2x4x6x3xf32>, tensor<2x4x5x3xf32>, tensor<2x4x5x2xf32> -> tensor<2x4x6x2xf32>

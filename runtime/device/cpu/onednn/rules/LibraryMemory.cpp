@@ -8,6 +8,7 @@
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace partita::rules {
 namespace {
@@ -72,6 +73,10 @@ int64_t workspaceRoom(const CallShape &call, bool packed) {
       return winogradRoom(imagesOf(call));
     // A filter that is computed is packed in each run.
     return packed ? 0 : repackedFilterRoom(call.operands[1], call.groups);
+  case abi::CallKind::conv_dx:
+    return convDxRoom(call);
+  case abi::CallKind::conv_dw:
+    return convDwRoom(call);
   case abi::CallKind::attention:
     return attentionScoreRoom(call.operands[0][2], call.operands[1][2]);
   case abi::CallKind::recurrent:
@@ -80,6 +85,86 @@ int64_t workspaceRoom(const CallShape &call, bool packed) {
   default:
     return 0;
   }
+}
+
+/// What windows of one pixel see of an image that strides skip pixels of: the
+/// library copies it.
+static int64_t seenImageRoom(std::span<const int64_t> x,
+                             std::span<const int64_t> weights,
+                             std::span<const int64_t> y) {
+  int64_t bytes = times(kElement, x[1]);
+  for (size_t i = 2; i < x.size(); ++i) {
+    if (weights[i] != 1)
+      return 0;
+    bytes = times(bytes, y[i]);
+  }
+  return roundUp(bytes, kScratchAlignment);
+}
+
+/// The filter in the library's order.
+int64_t convDxRoom(const CallShape &call) {
+  return plus(
+      repackedFilterRoom(call.operands[1], call.groups),
+      plus(kScratchAlignment, seenImageRoom(call.operands[2], call.operands[1],
+                                            call.operands[0])));
+}
+
+static int64_t pixels(std::span<const int64_t> images) {
+  int64_t count = 1;
+  for (int64_t extent : images.subspan(2))
+    count = times(count, extent);
+  return count;
+}
+
+ConvDwSlices sliceConvDw(std::span<const int64_t> x,
+                         std::span<const int64_t> dy,
+                         std::span<const int64_t> weights, int64_t groups) {
+  constexpr int64_t kCopied = int64_t(1) << 19; // bytes, as caches hold
+  const int64_t outputs = weights[0] / groups;
+  ConvDwSlices slices = {groups, outputs, 1, 1};
+  int64_t copied = 0;
+  if (groups == 1) {
+    // So many that most machines have work for each core, and so few that
+    // reading the image for each of them costs little.
+    slices.channels = outputs <= 64 ? 16 : outputs <= 256 ? 32 : 64;
+    slices.channels = std::min(slices.channels, outputs);
+    slices.count = (outputs + slices.channels - 1) / slices.channels;
+  } else {
+    constexpr int64_t kVector = 16;
+    if (outputs == 1 && weights[1] == 1) {
+      slices.groups = std::min(kVector, groups);
+      slices.count = (groups + slices.groups - 1) / slices.groups;
+    }
+    slices.channels = times(outputs, slices.groups);
+    copied = times(pixels(x), times(weights[1], slices.groups));
+  }
+  copied = plus(copied, times(pixels(dy), slices.channels));
+  slices.images = std::clamp<int64_t>(
+      kCopied / std::max<int64_t>(times(copied, kElement), 1), 1, x[0]);
+  return slices;
+}
+
+/// Copies of some images, and two sums of a slice in the library's order.
+int64_t convDwRoom(const CallShape &call) {
+  const std::span<const int64_t> x = call.operands[0], dy = call.operands[1],
+                                 weights = call.operands[2];
+  const ConvDwSlices slices = sliceConvDw(x, dy, weights, call.groups);
+  const int64_t inputs = times(weights[1], slices.groups);
+  auto copied = [&](std::span<const int64_t> images, int64_t channels) {
+    return roundUp(
+        times(times(times(slices.images, pixels(images)), channels), kElement),
+        kScratchAlignment);
+  };
+  std::vector<int64_t> slice(weights.begin(), weights.end());
+  slice[0] = slices.channels;
+  int64_t room = plus(copied(dy, slices.channels),
+                      times(2, repackedFilterRoom(slice, slices.groups)));
+  if (call.groups > 1)
+    room = plus(room, copied(x, inputs));
+  std::vector<int64_t> seen(x.begin(), x.end());
+  seen[1] = inputs;
+  return plus(room,
+              plus(2 * kScratchAlignment, seenImageRoom(seen, weights, dy)));
 }
 
 int64_t packedMatrixRoom(std::span<const int64_t> dims) {

@@ -103,9 +103,31 @@ int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums);
 /// line or a page.
 inline constexpr int64_t kScratchAlignment = 4096;
 
+/// Rounded up to whole units of scratch.
+inline size_t alignScratch(size_t bytes) {
+  constexpr size_t step = kScratchAlignment;
+  return (bytes + step - 1) / step * step;
+}
+
 /// Bytes of scratch for a convolution whose weights are computed in each step.
 /// They are packed in the scratch.
 int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups);
+
+/// How the derivative of a convolution to its weights is cut, whatever the
+/// number of threads.
+struct ConvDwSlices {
+  int64_t count;    ///< of slices
+  int64_t channels; ///< outputs of a slice, if there is one group
+  int64_t groups;   ///< of a slice
+  int64_t images;   ///< at a time
+};
+ConvDwSlices sliceConvDw(std::span<const int64_t> x,
+                         std::span<const int64_t> dy,
+                         std::span<const int64_t> weights, int64_t groups);
+
+/// Bytes of scratch on each core of a derivative of a convolution.
+int64_t convDxRoom(const CallShape &call);
+int64_t convDwRoom(const CallShape &call);
 
 } // namespace partita::rules
 

@@ -1,0 +1,123 @@
+//===- ConvDxCall.cpp - The derivative of a convolution to its image ------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/onednn/ConvWindows.h"
+#include "runtime/device/cpu/onednn/ImageLayout.h"
+#include "runtime/device/cpu/onednn/ReorderedTask.h"
+
+namespace partita::runtime {
+namespace {
+
+class ConvDx {
+public:
+  ConvDx(ResolvedCall resolved, OnednnContext &context)
+      : call(std::move(resolved)), context(context),
+        windows(*call.call, dx(), weights(), dy()) {}
+
+  Expected<std::unique_ptr<Task>> prepare() {
+    groupWeights();
+    channelsLast = liesDensely(dx(), true) && liesDensely(dy(), true);
+    auto task = make(anyDesc(weights().dims, weights().type));
+    // In the plan's order, no copy needs room.
+    if (!task && !context.lacksRoom())
+      task = make(broadcastDesc(weights()));
+    return task;
+  }
+
+private:
+  Operand &dy() { return call.operands[0]; }
+  Operand &weights() { return call.operands[1]; }
+  Operand &dx() { return call.operands[2]; }
+
+  /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
+  void groupWeights() {
+    Operand &weights = this->weights();
+    if (windows.groups == 1)
+      return;
+    weights.dims[0] /= windows.groups;
+    weights.strides.insert(weights.strides.begin(),
+                           weights.strides[0] * weights.dims[0]);
+    weights.dims.insert(weights.dims.begin(), windows.groups);
+  }
+
+  Expected<std::unique_ptr<Task>> make(dnnl_memory_desc_t filter) {
+    const dnnl_memory_desc_t image = imageDesc(dx(), channelsLast),
+                             cotangent = imageDesc(dy(), channelsLast),
+                             given = broadcastDesc(weights());
+    OwnedAttr attr;
+    if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
+      return status;
+    OwnedPrimitiveDesc desc;
+    if (dnnl_status_t status = describe(image, filter, cotangent, attr, desc);
+        status != dnnl_success)
+      return Status::error(std::string("oneDNN does not take this derivative "
+                                       "of a convolution: ") +
+                           context.reason(status));
+    filter = *filterOf(desc);
+    auto task = PrimitiveTask::create(context, desc);
+    if (!task)
+      return task.status();
+    const bool isReordered = !dnnl_memory_desc_equal(&filter, &given);
+    if (Status status = (*task)->add(
+            context,
+            {{DNNL_ARG_WEIGHTS, filter, isReordered ? nullptr : weights().data},
+             {DNNL_ARG_DIFF_DST, cotangent, dy().data},
+             {DNNL_ARG_DIFF_SRC, image, dx().data}});
+        !status.ok())
+      return status;
+    const AddressPlace place = (*task)->argument(0);
+    std::unique_ptr<Task> made = std::move(*task);
+    if (!isReordered)
+      return made;
+    return reorderBefore(context, given, weights().data, filter,
+                         std::move(made), place);
+  }
+
+  static const dnnl_memory_desc_t *filterOf(const OwnedPrimitiveDesc &desc) {
+    return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+  }
+
+  dnnl_status_t describe(const dnnl_memory_desc_t &image,
+                         const dnnl_memory_desc_t &filter,
+                         const dnnl_memory_desc_t &cotangent,
+                         const OwnedAttr &attr, OwnedPrimitiveDesc &desc) {
+    OwnedPrimitiveDesc forward;
+    dnnl_convolution_desc_t op;
+    dnnl_status_t status = windows.describeForward(context, attr, image, filter,
+                                                   cotangent, forward);
+    if (status == dnnl_success)
+      status = dnnl_dilated_convolution_backward_data_desc_init(
+          &op, dnnl_convolution_direct, &image, &filter, &cotangent,
+          windows.strides.data(), windows.skipped.data(),
+          windows.padsLow.data(), windows.padsHigh.data());
+    if (status != dnnl_success)
+      return status;
+    const dnnl_memory_desc_t given = broadcastDesc(weights());
+    auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
+      const dnnl_memory_desc_t *wanted = filterOf(each);
+      return dnnl_memory_desc_equal(wanted, &given)
+                 ? 0
+                 : static_cast<int64_t>(packedBytes(*wanted));
+    };
+    return context.choose(&op, attr, desc, getRoom, forward.get());
+  }
+
+  ResolvedCall call;
+  OnednnContext &context;
+  ConvWindows windows;
+  bool channelsLast = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Task>> prepareConvDx(ResolvedCall call,
+                                              OnednnContext &context,
+                                              const ThreadTeam &, bool) {
+  return ConvDx(std::move(call), context).prepare();
+}
+
+} // namespace partita::runtime
