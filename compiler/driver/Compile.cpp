@@ -12,6 +12,7 @@
 #include "compiler/codegen/cuda/CudaBackend.h"
 #include "compiler/driver/PlansOfModel.h"
 #include "compiler/driver/ReadModule.h"
+#include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/ChooseZero.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
 #include "compiler/pipeline/Decision.h"
@@ -113,8 +114,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     if (each.autodiff.results == autodiff::LossResults::beside)
       followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
-        options.kind != EmitKind::decision &&
-        options.kind != EmitKind::summary)
+        options.kind != EmitKind::decision && options.kind != EmitKind::summary)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<PlanCompilation>(
         context, std::move(each), *targets, static_cast<int>(number),
@@ -139,6 +139,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   if (!options.train.optimizer.empty() && failed(checkStates(compiled)))
     return failure();
   crash::AtPass at("writing the artifact");
+  if (options.timing)
+    options.timing->begin("writing the artifact");
   if (options.progress)
     options.progress("writing the artifact", 1, 1);
   return emit::emitArtifact(compiled, options.emit);

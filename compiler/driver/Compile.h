@@ -26,6 +26,8 @@
 
 namespace partita::driver {
 
+class Timing;
+
 /// Where compilation stops: `--emit`, or one of those that print no IR.
 enum class EmitKind {
   imported,   ///< as the importer made it
@@ -106,6 +108,8 @@ struct CompileOptions {
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
       progress;
+  /// If not null: takes the time of parts and passes.
+  Timing *timing = nullptr;
 
   /// Whether a step has one loss, and one gradient of each parameter, of all of
   /// its micro-batches.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/driver/PhaseRunner.h"
+#include "compiler/driver/Timing.h"
 
 #include "dialects/plan/PlanDialect.h"
 
@@ -63,6 +64,10 @@ LogicalResult PhaseRunner::run(ModuleOp module, const PhaseRun &phase) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.enableVerifier(false);
   pm.addInstrumentation(std::make_unique<VerifyPasses>());
+  // The last that is added is the first to hear of the end: verifying is not
+  // in the time of a pass.
+  if (timing)
+    pm.addInstrumentation(timing->watchPasses());
   phase.addPasses(pm);
   if (failed(pm.run(module)))
     return failure();

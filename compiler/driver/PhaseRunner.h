@@ -17,6 +17,8 @@
 
 namespace partita::driver {
 
+class Timing;
+
 /// A phase (compiler/passes) with its options.
 struct PhaseRun {
   llvm::StringRef name;
@@ -31,8 +33,10 @@ struct PhaseRun {
 ///   05-decide.mlir
 class PhaseRunner {
 public:
-  /// `folder`: where IR is written; empty: nowhere.
-  explicit PhaseRunner(std::string folder) : folder(std::move(folder)) {}
+  /// `folder`: where IR is written; empty: nowhere. `timing`, which may be
+  /// null, takes the time of passes.
+  PhaseRunner(std::string folder, Timing *timing)
+      : folder(std::move(folder)), timing(timing) {}
 
   /// Runs a phase. The module is verified after each of its passes.
   mlir::LogicalResult run(mlir::ModuleOp module, const PhaseRun &phase);
@@ -47,6 +51,7 @@ public:
 
 private:
   const std::string folder;
+  Timing *const timing;
   std::vector<std::string> files; ///< their names, in order
 };
 

@@ -11,6 +11,7 @@
 #include "compiler/driver/ImportPlan.h"
 #include "compiler/driver/PhaseList.h"
 #include "compiler/driver/PrintModule.h"
+#include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/ChooseSchedule.h"
 #include "compiler/driver/choose/MemoryFit.h"
 #include "compiler/passes/Phases.h"
@@ -42,7 +43,7 @@ PlanCompilation::PlanCompilation(MLIRContext &context, CompileOptions options,
                                  int plans)
     : context(context), options(std::move(options)),
       targets(std::move(targets)), plan(plan), plans(plans),
-      runner(getDumpFolder(this->options, plan, plans)) {}
+      runner(getDumpFolder(this->options, plan, plans), this->options.timing) {}
 
 emit::CompiledPlan PlanCompilation::take() {
   place.reset();
@@ -57,6 +58,8 @@ void PlanCompilation::begin(Part part) {
   // The part before ends first.
   place.reset();
   place.emplace(names[part]);
+  if (options.timing)
+    options.timing->begin(names[part]);
   if (options.progress)
     options.progress(names[part], plan * count + part, plans * count + 1);
 }
@@ -154,7 +157,7 @@ LogicalResult
 PlanCompilation::runPlanPhases(ModuleOp module,
                                const pipeline::PartitionOptions &partition,
                                EmitKind until, bool isAdvice) {
-  PhaseRunner silent("");
+  PhaseRunner silent("", options.timing);
   for (const PhaseRun &phase : getPlanPhases(options, partition, until)) {
     if (phase.name == passes::kLower.name)
       begin(lowering);

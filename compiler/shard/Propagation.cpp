@@ -113,8 +113,12 @@ FactorCuts Propagation::getFactorCuts(Operation *op) const {
   const nn::ShardingRule *rule = getRule(op);
   if (!rule)
     return factors;
-  for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
-    addCuts(*rule, dims, getAllowed(op, result), axes, factors);
+  // A sum over micro-batches is cut as what it is added up in: another cut
+  // that is wanted is made of the sum, once a step.
+  auto sum = dyn_cast<nn::SumMicroBatchesOp>(op);
+  if (!sum || !sum.getAccumulator() || !known.count(sum.getAccumulator()))
+    for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
+      addCuts(*rule, dims, getAllowed(op, result), axes, factors);
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
     addCuts(*rule, dims, getAllowed(op, operand), axes, factors);
   return factors;

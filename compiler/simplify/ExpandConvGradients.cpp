@@ -12,6 +12,9 @@
 //   to the weights   the image under a window that is the whole cotangent; the
 //                    batch takes the place of the channels
 //
+// Where each channel has windows of its own, the latter is the sum of the
+// products of the cotangent and the image, moved by one pixel after another.
+//
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Targets.h"
@@ -81,6 +84,15 @@ template <typename Op> struct Convolution {
 
   Term differentiateImage(Term dy, Term weights);
   Term differentiateWeights(Term dy, Term x);
+
+  /// Whether each channel has windows of its own, of few pixels.
+  bool isDepthwise() {
+    constexpr int64_t kMostTaps = 49;
+    return groups > 1 && weights.getDimSize(0) == groups &&
+           weights.getDimSize(1) == 1 &&
+           weights.getNumElements() <= kMostTaps * groups;
+  }
+  Term differentiateTaps(Term dy, Term x);
 };
 
 template <typename Op>
@@ -143,6 +155,39 @@ Term Convolution<Op>::differentiateWeights(Term dy, Term x) {
       .transpose(back);
 }
 
+template <typename Op>
+Term Convolution<Op>::differentiateTaps(Term dy, Term x) {
+  Shape low(rank, 0), high(rank, 0), window(weights.getShape().drop_front(2));
+  for (int64_t i = 0; i < numSpatial(); ++i) {
+    low[spatialDim + i] = op.getPadsLow()[i];
+    high[spatialDim + i] = (resultSize(i) - 1) * op.getStrides()[i] + 1 +
+                           reach(i) - op.getPadsLow()[i] - imageSize(i);
+  }
+  Term padded = x.padOrCrop(low, high);
+  Shape summed = {0}, starts(rank, 0), strides(rank, 1), limits(padded.shape());
+  for (int64_t i = 0; i < numSpatial(); ++i) {
+    summed.push_back(spatialDim + i);
+    strides[spatialDim + i] = op.getStrides()[i];
+  }
+  SmallVector<Value> rows;
+  const int64_t taps = weights.getNumElements() / groups;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    for (int64_t i = numSpatial(), rest = tap; i-- > 0; rest /= window[i]) {
+      const int64_t dim = spatialDim + i;
+      starts[dim] = rest % window[i] * op.getDilations()[i];
+      limits[dim] = starts[dim] + (resultSize(i) - 1) * strides[dim] + 1;
+    }
+    rows.push_back((padded.slice(starts, limits, strides) * dy)
+                       .sum(summed)
+                       .reshape({1, groups}));
+  }
+  return dy
+      .make<nn::ConcatOp>(RankedTensorType::get({taps, groups}, dy.element()),
+                          rows, int64_t(0))
+      .transpose({1, 0})
+      .reshape(weights.getShape());
+}
+
 Term expand(nn::ConvDxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   return Convolution(op, op.getType(), op.getWeights().getType(),
@@ -152,9 +197,10 @@ Term expand(nn::ConvDxOp op) {
 
 Term expand(nn::ConvDwOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  return Convolution(op, op.getX().getType(), op.getType(),
-                     op.getDy().getType())
-      .differentiateWeights(Term(b, op.getDy()), Term(b, op.getX()));
+  Convolution conv(op, op.getX().getType(), op.getType(), op.getDy().getType());
+  Term dy(b, op.getDy()), x(b, op.getX());
+  return conv.isDepthwise() ? conv.differentiateTaps(dy, x)
+                            : conv.differentiateWeights(dy, x);
 }
 
 struct ExpandConvGradientsPass

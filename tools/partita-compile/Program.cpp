@@ -8,6 +8,7 @@
 #include "tools/partita-compile/Program.h"
 
 #include "compiler/autodiff/ParameterList.h"
+#include "compiler/driver/Timing.h"
 #include "compiler/import/graph/Describe.h"
 #include "compiler/import/graph/ListOps.h"
 #include "dialects/nn/NNDialect.h"
@@ -106,6 +107,9 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
                                             llvm::outs(), command.json));
   if (!command.quiet)
     command.compile.progress = showProgress;
+  driver::Timing timing;
+  if (command.timing)
+    command.compile.timing = &timing;
 
   std::optional<llvm::ToolOutputFile> file;
   const bool printsPlan = command.compile.kind == driver::EmitKind::artifact ||
@@ -130,6 +134,10 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   LogicalResult result = driver::compileModel(
       context, command.compile, file ? file->os() : llvm::outs(), summaries);
   wipeProgress();
+  if (command.timing) {
+    timing.end();
+    timing.print(llvm::errs());
+  }
   if (failed(result))
     return 1;
   if (file)

@@ -141,3 +141,27 @@ module {
     return %0 : tensor<8x4xf32>
   }
 }
+
+// -----
+
+// A gradient comes cut in another dimension than its state. It is added up so, and brought into the cut of the state once a step.
+// LOCAL-LABEL: func.func @another_cut
+// LOCAL: %[[A:.*]] = nn.accumulator 0 : tensor<8x2xf32>
+// LOCAL: %[[ADD:.*]] = nn.add %[[A]], %{{.*}} : tensor<8x2xf32>
+// LOCAL-NOT: dist.all_to_all
+// LOCAL: %[[S:.*]] = nn.sum_micro_batches %[[ADD]] in %[[A]] : tensor<8x2xf32> : tensor<8x2xf32>
+// LOCAL: dist.all_to_all %[[S]]
+// LOCAL: nn.sub %{{.*}} : tensor<4x4xf32>
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
+  func.func @another_cut(%g: tensor<8x4xf32> {nn.name = "g", dist.sharding = #dist.sharding<[{}, {"tensor"}]>}) -> (tensor<8x4xf32> {nn.state = @w})
+      attributes {dist.axes = [#dist.axis<"tensor" = 2>, #dist.axis<"stage" = 0>], dist.micro_batches = 4 : i64} {
+    %w = nn.parameter state @w {dist.sharding = #dist.sharding<[{"tensor"}, {}]>} : tensor<8x4xf32>
+    %x = nn.exp %g : tensor<8x4xf32>
+    %a = nn.accumulator 0 : tensor<8x4xf32>
+    %n = nn.add %a, %x : tensor<8x4xf32>
+    %s = nn.sum_micro_batches %n in %a : tensor<8x4xf32> : tensor<8x4xf32>
+    %v = nn.sub %w, %s : tensor<8x4xf32>
+    return %v : tensor<8x4xf32>
+  }
+}

@@ -722,6 +722,31 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong = conv;
   wrong.bias = {0, {3}, {1}};
   expectError(plan(wrong), "bias of shape [3]");
+
+  // Its derivatives have the same windows, and other roles of the tensors.
+  InstructionSpec toImage = conv, toWeights = conv;
+  toImage.call = abi::CallKind::conv_dx;
+  toImage.views = {{0, {1, 2, 2, 2}, {8, 1, 4, 2}},
+                   {0, {2, 2, 3, 3}, {18, 9, 3, 1}},
+                   {1, {1, 2, 4, 4}, {32, 1, 8, 2}}};
+  EXPECT_EQ(open(plan(toImage)), "");
+  wrong = toImage;
+  wrong.pads_high = {1, 1};
+  expectError(plan(wrong), "do not fit");
+  wrong = toImage;
+  wrong.bias = {0, {2}, {1}};
+  expectError(plan(wrong), "has a bias, which a derivative");
+  toWeights.call = abi::CallKind::conv_dw;
+  toWeights.views = {{0, {1, 2, 4, 4}, {32, 1, 8, 2}},
+                     {0, {1, 2, 2, 2}, {8, 1, 4, 2}},
+                     {1, {2, 2, 3, 3}, {18, 9, 3, 1}}};
+  EXPECT_EQ(open(plan(toWeights)), "");
+  wrong = toWeights;
+  wrong.groups = 2;
+  expectError(plan(wrong), "do not fit");
+  wrong = toWeights;
+  wrong.views[1].shape = {1, 2, 3, 3};
+  expectError(plan(wrong), "do not fit");
 }
 
 TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
