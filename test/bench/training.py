@@ -3,7 +3,7 @@
 
     training.py [--target cuda:sm_90] [--threads 2] [--turns 7] [--seconds 3] [--keep FOLDER] [TASK ...]
 
-A task is `step:MODEL`, the loss and all gradients of one sample, or `train:MODEL-NxB`, steps of AdamW of N micro-batches of B samples; by default those of the
+A task is `step:MODEL`, the loss and all gradients of one sample (`step:MODEL-1xB`: of B), or `train:MODEL-NxB`, steps of AdamW of N micro-batches of B samples; by default those of the
 list below; with a --target of GPUs, all sides run on GPU 0. Prints the median of each and its quartiles, how many times as fast as the better of PyTorch's two Partita is in each turn, and how
 far the gradients of parameters are from those that PyTorch computes in f64, as a part of their length: the largest and the median of Partita's, and of PyTorch's
 in f32. Exit status 1: one differs by more than 1e-4, and by more than twice what PyTorch's does.
@@ -24,7 +24,7 @@ import numpy as np
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
 TORCH = REPOSITORY / "test" / "bench" / "torch_peer.py"
-TASKS = ["step:resnet50", "step:mobilenet_v2", "step:bert_base", "step:gpt2", "train:mnist-10x40", "train:mnist-1x400", "train:gpt2-1x4"]
+TASKS = ["step:resnet50", "step:mobilenet_v2", "step:resnet50-1x8", "step:mobilenet_v2-1x8", "step:bert_base", "step:gpt2", "train:mnist-10x40", "train:mnist-1x400", "train:gpt2-1x4"]
 NEAR = 1e-4  # gradients, as a part of their length
 
 
@@ -66,7 +66,7 @@ class Step:
     def __init__(self, name, folder, options):
         self.folder, self.options, self.samples = folder, options, 1
         run(sys.executable, TORCH, "export", name, folder, stderr=subprocess.DEVNULL)
-        loss = "mse:output" if name == "bert_base" else "cross_entropy:output"
+        loss = "mse:output" if name.startswith("bert_base") else "cross_entropy:output"
         run(BIN / "partita-compile", folder / "model.onnx", "--gradients", "--loss", loss, *machine(options), "--quiet", "-o", folder / "step.partita")
 
     def run(self, *flags):

@@ -118,11 +118,12 @@ def convolutions(work, name, flags, batch):
     return Training(work, name, network(batch), images(6 * batch), *MOMENTUM, *flags)
 
 
-def compare(what, little, much, scratch=TOLERANCE):
+def compare(what, little, much, scratch=TOLERANCE, beside=0):
+    """`beside`: bytes that are held and in no difference of plans."""
     planned = much.planned - little.planned
     used = much.held([2], 1)[0] - little.held([2], 1)[0]
     print(f"{what}: {planned / MIB:.2f} MiB more are planned, and {used / MIB:.2f} MiB more are held", flush=True)
-    if not -TOLERANCE * planned <= planned - used <= scratch * planned:
+    if not -TOLERANCE * planned - beside <= planned - used <= scratch * planned:
         raise Failure(f"{what}: {planned} bytes more are planned, and {used} are held")
 
 
@@ -132,8 +133,10 @@ def check_planned(work):
     large = {"batch": 8, "block": 64, "layers": 4, "heads": 4, "width": 512, "vocabulary": 256}
     for what, flags in (("a transformer", ()), ("a transformer, 3 micro-batches, clipped", ("--micro-batches", 3, "--clip-norm", 1))):
         compare(what, *(transformer(work, name, flags, **sizes) for name, sizes in (("small", small), ("large", large))))
-    for what, flags in (("convolutions", ()), ("convolutions, 3 micro-batches", ("--micro-batches", 3))):
-        compare(what, *(convolutions(work, name, flags, batch) for name, batch in (("small", 2), ("large", 100))), scratch=SCRATCH)
+    for what, micro in (("convolutions", 1), ("convolutions, 3 micro-batches", 3)):
+        # Images of two steps are read ahead, as floats; and the small network leaves most of the workspace alone that each call has.
+        beside = 2 * micro * 100 * SIDE * SIDE * 4 + MIB
+        compare(what, *(convolutions(work, name, ("--micro-batches", micro), batch) for name, batch in (("small", 2), ("large", 100))), SCRATCH, beside)
 
 
 def check_recomputed(work):
