@@ -745,7 +745,7 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong.groups = 2;
   expectError(plan(wrong), "do not fit");
   wrong = toWeights;
-  wrong.views[1].shape = {1, 2, 3, 3};
+  wrong.views[1] = {0, {1, 2, 3, 3}, {18, 1, 6, 2}};
   expectError(plan(wrong), "do not fit");
 }
 
