@@ -48,10 +48,14 @@ public:
   Exposer(ModuleOp module, func::FuncOp function, const std::string &pattern)
       : module(module), function(function), pattern(pattern), samples(function),
         results(function.getBody().front().getTerminator()->getOperands()) {
-    for (unsigned i = 0; i < results.size(); ++i)
+    for (unsigned i = 0; i < results.size(); ++i) {
       attributes.push_back(function.getResultAttrDict(i)
                                ? function.getResultAttrDict(i)
                                : DictionaryAttr::get(function.getContext()));
+      values.insert(results[i]);
+      if (auto name = attributes.back().getAs<StringAttr>(nn::kNameAttr))
+        taken.insert(name);
+    }
   }
 
   LogicalResult run() {
@@ -121,18 +125,16 @@ private:
 
   void add(const Tensor &tensor, Value value) {
     Builder b(function.getContext());
-    std::string name = names.lookup(tensor.first).str();
+    StringAttr name = names.lookup(tensor.first);
     if (tensor.second == cotangent)
-      name += ".grad";
+      name = b.getStringAttr(name.getValue() + ".grad");
     // One value may be several tensors, and a trained parameter a node's.
-    if (llvm::is_contained(results, value) ||
-        llvm::any_of(attributes, [&](DictionaryAttr other) {
-          return other.get(nn::kNameAttr) == b.getStringAttr(name);
-        }))
+    if (taken.contains(name) || !values.insert(value).second)
       return;
+    taken.insert(name);
     ++exposed;
     NamedAttrList attrs;
-    attrs.set(nn::kNameAttr, b.getStringAttr(name));
+    attrs.set(nn::kNameAttr, name);
     attrs.set("nn.node", tensor.first);
     attrs.set("nn.port", b.getI64IntegerAttr(results.size()));
     std::string ignored;
@@ -160,6 +162,8 @@ private:
   llvm::DenseMap<StringAttr, StringAttr> names; // of tensors, by node
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> attributes; // of results
+  llvm::DenseSet<Value> values;           // that are results
+  llvm::DenseSet<StringAttr> taken;       // names of results
   size_t exposed = 0;
 };
 

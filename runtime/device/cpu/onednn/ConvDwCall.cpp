@@ -37,9 +37,11 @@ public:
   Status prepare(OnednnContext &context) {
     if (!liesDensely(x(), true) || !liesDensely(dy(), true))
       return Status::error("the channels of the images are not innermost");
+    layOutCopies();
     // Each thread runs the primitives by itself.
     omp_set_num_threads(1);
     Status status = makeKinds(context);
+    layOutSums();
     omp_set_num_threads(team.size());
     for (int i = 0; status.ok() && i < team.size(); ++i) {
       workers.push_back(std::make_unique<Worker>());
@@ -57,12 +59,12 @@ public:
   }
 
   size_t scratchBytes() const override {
-    return workerBytes() * static_cast<size_t>(team.size());
+    return layout.end * static_cast<size_t>(team.size());
   }
 
   void useScratch(uint8_t *data) override {
     for (size_t i = 0; i < workers.size(); ++i)
-      workers[i]->scratch = data + i * workerBytes();
+      workers[i]->scratch = data + i * layout.end;
   }
 
   void visitAddresses(const AddressVisitor &visit) override {
@@ -76,6 +78,7 @@ private:
     int64_t groups = 0, in = 0, out = 0, images = 0; ///< of all groups together
     OwnedPrimitive primitive, reorder;
     dnnl_memory_desc_t x, dy, packed, plain, scratch;
+    size_t elements = 0; ///< of `packed`
     size_t scratchBytes = 0;
   };
   /// Arguments of a kind, of one thread.
@@ -176,13 +179,14 @@ private:
           windows.padsLow.data(), windows.padsHigh.data());
     auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
       return static_cast<int64_t>(
-          copyBytes() +
+          layout.sum +
           2 * rules::alignScratch(dnnl_memory_desc_get_size(packedOf(each))));
     };
     if (status == dnnl_success)
       status = context.choose(&op, attr, desc, getRoom, forward.get());
     if (status == dnnl_success) {
       kind.packed = *packedOf(desc);
+      kind.elements = dnnl_memory_desc_get_size(&kind.packed) / sizeof(float);
       kind.scratch = *dnnl_primitive_desc_query_md(desc.get(),
                                                    dnnl_query_scratchpad_md, 0);
       kind.scratchBytes = dnnl_memory_desc_get_size(&kind.scratch);
@@ -227,38 +231,35 @@ private:
     return Status();
   }
 
-  // The scratch of a thread: a part of dy, of x if there are groups, two sums
-  // of the slice, and the library's.
-  size_t dyBytes() const {
-    return rules::alignScratch(sizeof(float) * slices.images * pixelsOf(dy()) *
-                               widestOut());
+  /// The scratch of a thread, by where each part begins: channels of dy, of x
+  /// if there are groups, two sums of a slice, and the library's.
+  struct Layout {
+    size_t x = 0, sum = 0, part = 0, library = 0, end = 0;
+  };
+
+  /// Of everything but what the library chooses.
+  void layOutCopies() {
+    auto copied = [&](const Operand &images, int64_t channels) {
+      return rules::alignScratch(sizeof(float) * slices.images *
+                                 pixelsOf(images) * channels);
+    };
+    const int64_t outputs = dw().dims[0] / windows.groups;
+    outWidth = windows.groups == 1 ? slices.channels : outputs * slices.groups;
+    inWidth = dw().dims[1] * slices.groups;
+    layout.x = copied(dy(), outWidth);
+    layout.sum = layout.x + (windows.groups == 1 ? 0 : copied(x(), inWidth));
   }
-  size_t copyBytes() const {
-    return dyBytes() +
-           (windows.groups == 1
-                ? 0
-                : rules::alignScratch(sizeof(float) * slices.images *
-                                      pixelsOf(x()) * widestIn()));
-  }
-  int64_t widestOut() const {
-    return windows.groups == 1
-               ? slices.channels
-               : call.operands[2].dims[0] / windows.groups * slices.groups;
-  }
-  int64_t widestIn() const { return call.operands[2].dims[1] * slices.groups; }
-  size_t packedBytes() const {
-    size_t most = 0;
-    for (const Kind &kind : kinds)
-      if (kind.images)
-        most = std::max(
-            most, rules::alignScratch(dnnl_memory_desc_get_size(&kind.packed)));
-    return most;
-  }
-  size_t workerBytes() const {
-    size_t library = 0;
-    for (const Kind &kind : kinds)
+
+  void layOutSums() {
+    size_t packed = 0, library = 0;
+    for (const Kind &kind : kinds) {
+      packed =
+          std::max(packed, rules::alignScratch(kind.elements * sizeof(float)));
       library = std::max(library, kind.scratchBytes);
-    return copyBytes() + 2 * packedBytes() + rules::alignScratch(library);
+    }
+    layout.part = layout.sum + packed;
+    layout.library = layout.part + packed;
+    layout.end = layout.library + rules::alignScratch(library);
   }
 
   static void runRange(void *self, int thread, int64_t begin, int64_t end) {
@@ -280,14 +281,14 @@ private:
   }
 
   bool runSlice(Worker &worker, int64_t slice) {
-    auto *own = reinterpret_cast<float *>(worker.scratch);
-    float *dyCopy = own, *xCopy = own + dyBytes() / sizeof(float),
-          *sum = own + copyBytes() / sizeof(float),
-          *part = sum + packedBytes() / sizeof(float),
-          *library = part + packedBytes() / sizeof(float);
+    auto at = [&](size_t offset) {
+      return reinterpret_cast<float *>(worker.scratch + offset);
+    };
+    float *dyCopy = at(0), *xCopy = at(layout.x), *sum = at(layout.sum),
+          *part = at(layout.part), *library = at(layout.library);
     const int64_t images = x().dims[0];
     const Kind &first = kinds[kindOf(slice, 0)];
-    const int64_t firstOut = slice * widestOut(), firstIn = slice * widestIn();
+    const int64_t firstOut = slice * outWidth, firstIn = slice * inWidth;
     for (int64_t image = 0; image < images; image += slices.images) {
       const size_t number = kindOf(slice, image);
       const Kind &kind = kinds[number];
@@ -313,13 +314,10 @@ private:
         return false;
       if (!image)
         continue;
-      const size_t count =
-          dnnl_memory_desc_get_size(&kind.packed) / sizeof(float);
-      for (size_t i = 0; i < count; ++i)
+      for (size_t i = 0; i < kind.elements; ++i)
         sum[i] += part[i];
     }
-    const size_t number = kindOf(slice, 0);
-    Arguments &arguments = worker.arguments[number];
+    Arguments &arguments = worker.arguments[kindOf(slice, 0)];
     const int64_t rows = call.operands[2].strides[0];
     dnnl_memory_set_data_handle(arguments.packed.get(), sum);
     dnnl_memory_set_data_handle(arguments.plain.get(),
@@ -334,6 +332,8 @@ private:
   const ThreadTeam &team;
   ConvWindows windows;
   rules::ConvDwSlices slices;
+  int64_t outWidth = 0, inWidth = 0; ///< channels of the widest slice
+  Layout layout;
   std::array<Kind, kKinds> kinds;
   std::vector<std::unique_ptr<Worker>> workers;
   std::atomic<bool> failed = false;
