@@ -20,7 +20,7 @@ import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
-from harness import BIN, REPOSITORY, SKIPPED, Failure, main, run
+from harness import BIN, REPOSITORY, SKIPPED, Failure, main, mpi_environment, run
 from peers import await_mapped, rank_processes
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
@@ -73,7 +73,7 @@ def disturbed(artifact, what, rank):
     token = f"nccl{os.getpid()}"
     command = processes(4, artifact, "--benchmark", "--runs", "10000000")
     command[command.index("--timeout") + 1] = "4"
-    settings = {**os.environ, **environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PARTITA_TEST_RUN": token}
+    settings = mpi_environment(**environment(), PARTITA_TEST_RUN=token)
     process = subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while len(rank_processes(token)) < 4:

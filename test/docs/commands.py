@@ -116,7 +116,7 @@ class Sandbox:
         (folder / "build").symlink_to(build)
         # mpirun as root, and with more processes than cores: this is a test.
         self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}", "PARTITA_BIN": str(build / "bin"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_orte_tmpdir_base": str(folder / "open-mpi")}
         self.make_models()
         self.make_data()
 

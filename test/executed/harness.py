@@ -2,6 +2,7 @@
 
 import array
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
@@ -77,8 +79,18 @@ class Workers:
 workers = None  # set by main()
 
 
+MPI_FOLDERS, MPI_RUNS = tempfile.TemporaryDirectory(prefix="partita-mpi-"), itertools.count()
+
+
+def mpi_environment(**more):
+    """The environment of a command that may be mpirun: as root, and with a folder of its own for the files of Open MPI. Two mpirun that make the same
+    folder at once fail (Open MPI 4.1, "mkdir: File exists")."""
+    own = f"{MPI_FOLDERS.name}/{next(MPI_RUNS)}"
+    return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_orte_tmpdir_base": own, **more}
+
+
 def run_alone(command, timeout, env, cwd):
-    full_env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
+    full_env = mpi_environment(**(env or {}))
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, env=full_env, cwd=cwd, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as expired:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BIN, REPOSITORY, Failure, compile_model, main
+from harness import BIN, REPOSITORY, Failure, compile_model, main, mpi_environment
 
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
 
@@ -47,7 +47,7 @@ TOKENS = itertools.count()
 def disturbed(artifact, what, rank, arranged):
     """Runs an endless benchmark on two processes, sends `what` to one, and returns exit status, seconds until the end, and output."""
     token = f"{os.getpid()}.{next(TOKENS)}"
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PARTITA_TEST_RUN=token)
+    environment = mpi_environment(PARTITA_TEST_RUN=token)
     command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3", *arranged]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from harness import BIN, SKIPPED, Failure, compile_model, main, run, run_artifact
+from harness import BIN, SKIPPED, Failure, compile_model, main, mpi_environment, run, run_artifact
 from peers import rank_processes
 
 try:
@@ -183,7 +183,7 @@ class Training:
 
     def __init__(self, artifact, data, folder, steps, ranks, *flags):
         self.token = f"{os.getpid()}.training.{next(TOKENS)}"
-        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PARTITA_TEST_RUN=self.token)
+        environment = mpi_environment(PARTITA_TEST_RUN=self.token)
         before = {path.name for path in folder.glob("step-*")}
         command = ["mpirun", "--oversubscribe", "-n", ranks, BIN / "partita-run", artifact, "--train", *data, "--seed", 3, "-t", 1, "--steps", steps, "--checkpoint", folder, "--checkpoint-every", 20, "--timeout", 3, *flags]
         self.process = subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)

@@ -72,7 +72,8 @@ class Machine:
         libraries += [str(self.folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         if not options.emulator:  # those of PyPI's packages
             libraries += [str(path) for root in (*site.getsitepackages(), site.getusersitepackages()) for path in sorted(pathlib.Path(root).glob("nvidia/*/lib"))]
-        self.env = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries), PARTITA_TEST_FILES=str(self.folder / "files"))
+        # Two mpirun that make the same folder at once fail (Open MPI 4.1).
+        self.env = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries), PARTITA_TEST_FILES=str(self.folder / "files"), OMPI_MCA_orte_tmpdir_base=str(self.folder / "open-mpi"))
         if options.emulator:
             self.env.update(CUDA_EMU_QUIET="1", CUDA_EMU_SEED="1", CUDA_EMU_DEVICES="1")
 

@@ -13,6 +13,8 @@ OUT=$3
 rm -rf "$OUT"
 mkdir -p "$OUT"
 checks=0
+# Two mpirun that make the same folder at once fail (Open MPI 4.1).
+export OMPI_MCA_orte_tmpdir_base=$OUT/open-mpi
 
 fail() {
   echo "FAILED: $*"

@@ -37,7 +37,8 @@ strike() {
   artifact=${4:-slow}
   rm -f "$OUT"/pid.*
   # Every process leaves its number, and then becomes partita-run.
-  mpirun --allow-run-as-root --oversubscribe -n $n sh -c '
+  OMPI_MCA_orte_tmpdir_base=$OUT/open-mpi \
+    mpirun --allow-run-as-root --oversubscribe -n $n sh -c '
     echo $$ >"$0/pid.$OMPI_COMM_WORLD_RANK"
     exec "$@"' "$OUT" "$RUN" "$ART/$artifact.partita" --benchmark \
     --runs 10000000 --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr" &
@@ -106,7 +107,8 @@ first_dies() {
 
 # Stopped before it has joined the job, where MPI itself would wait for ever.
 one_never_comes() {
-  mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '
+  OMPI_MCA_orte_tmpdir_base=$OUT/open-mpi \
+    mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '
     [ "$OMPI_COMM_WORLD_RANK" -eq 0 ] || exec sleep 60
     exec "$@"' "$OUT" "$RUN" "$ART/slow.partita" --benchmark \
     --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr"
