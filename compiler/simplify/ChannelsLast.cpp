@@ -84,7 +84,13 @@ private:
     if (auto conv = dyn_cast<nn::ConvDwOp>(op))
       return visitConvDw(conv);
     if (auto window = dyn_cast<nn::WindowReduceOp>(op);
-        window && isPool(window))
+        window && isPool(window, window.getType()))
+      return visitPool(window);
+    if (auto window = dyn_cast<nn::WindowArgMaxOp>(op);
+        window && isPool(window, window.getX().getType()))
+      return visitPool(window);
+    if (auto window = dyn_cast<nn::WindowSpreadOp>(op);
+        window && isPool(window, window.getType()))
       return visitPool(window);
     if (auto reduce = dyn_cast<nn::ReduceOp>(op))
       return visitReduce(reduce);
@@ -108,23 +114,24 @@ private:
 
   /// Whether windows slide over images of enough channels to fill vectors, in
   /// an order that nothing before it has changed.
-  static bool isPool(nn::WindowReduceOp op) {
+  template <typename Op> static bool isPool(Op op, RankedTensorType type) {
     constexpr int64_t kLeastChannels = 8;
-    RankedTensorType type = op.getType();
     ArrayRef<int64_t> window = op.getWindow();
     return type.getRank() >= 4 && type.getElementType().isF32() &&
            window[0] == 1 && window[1] == 1 && window.back() > 1 &&
            type.getDimSize(1) >= kLeastChannels &&
-           !op.getX().getDefiningOp<nn::TransposeOp>();
+           !op->getOperand(0).template getDefiningOp<nn::TransposeOp>();
   }
 
-  void visitPool(nn::WindowReduceOp op) {
-    SmallVector<int64_t> toLast = getChannelsLast(op.getType().getRank());
+  void visitPool(nn::PermutableOpInterface op) {
+    SmallVector<int64_t> toLast =
+        getChannelsLast(nn::getTensorType(op->getResult(0)).getRank());
     OpBuilder b(op);
-    Value x = transposed(b, op.getLoc(), op.getX(), toLast);
-    Operation *moved =
-        nn::PermutableOpInterface(op).buildPermuted(b, toLast, {x});
-    replace(op, transposed(b, op.getLoc(), moved->getResult(0),
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(transposed(b, op->getLoc(), operand, toLast));
+    Operation *moved = op.buildPermuted(b, toLast, operands);
+    replace(op, transposed(b, op->getLoc(), moved->getResult(0),
                            nn::inversePermutation(toLast)));
   }
 

@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace partita::nn {
@@ -47,9 +49,11 @@ Cost ReduceOp::getCost() {
 // Windows
 //===----------------------------------------------------------------------===//
 
+/// Whether windows that slide over `from` give `to`.
 template <typename WindowOp>
-static LogicalResult verifyWindow(WindowOp op, Type elementType) {
-  RankedTensorType from = op.getX().getType();
+static LogicalResult verifyWindow(WindowOp op, RankedTensorType from,
+                                  RankedTensorType to, Type elementType,
+                                  StringRef name = "result") {
   size_t rank = from.getRank();
   ArrayRef<int64_t> window = op.getWindow(), strides = op.getStrides();
   ArrayRef<int64_t> dilations = op.getDilations();
@@ -70,35 +74,67 @@ static LogicalResult verifyWindow(WindowOp op, Type elementType) {
                                     window[dim], dilations[dim], strides[dim]));
   }
   auto expected = RankedTensorType::get(shape, elementType);
-  if (op.getType() != expected) // C2
-    return op.emitOpError("result is ")
-           << op.getType() << " instead of " << expected;
+  if (to != expected) // C2
+    return op.emitOpError(name) << " is " << to << " instead of " << expected;
   return success();
 }
 
-template <typename WindowOp> static Cost windowCost(WindowOp op) {
+/// Whether the elements of a window can be numbered.
+template <typename WindowOp> static LogicalResult verifyNumbers(WindowOp op) {
+  uint64_t size = 1;
+  for (int64_t extent : op.getWindow())
+    if ((size = llvm::SaturatingMultiply<uint64_t>(size, extent)) >
+        std::numeric_limits<int32_t>::max())
+      return op.emitOpError("has windows of 2^31 or more elements");
+  return success();
+}
+
+template <typename WindowOp>
+static Cost windowCost(WindowOp op, RankedTensorType windows) {
   int64_t size = 1;
   for (int64_t extent : op.getWindow())
     size *= extent;
-  return reductionCost(size * op.getType().getNumElements(),
-                       op.getX().getType(), op.getType());
+  int64_t bytes = getByteSize(op.getType());
+  for (Type type : op->getOperandTypes())
+    bytes += getByteSize(type);
+  return {size * windows.getNumElements(), bytes, CostKind::reduction};
 }
 
 LogicalResult WindowReduceOp::verify() {
-  return verifyWindow(*this, getX().getType().getElementType());
+  return verifyWindow(*this, getX().getType(), getType(),
+                      getX().getType().getElementType());
 }
 
-Cost WindowReduceOp::getCost() { return windowCost(*this); }
+Cost WindowReduceOp::getCost() { return windowCost(*this, getType()); }
+
+template <typename WindowOp>
+static Operation *permuteWindow(WindowOp op, OpBuilder &b,
+                                ArrayRef<int64_t> perm, ValueRange operands) {
+  auto copy = cast<WindowOp>(buildPermutedLike(b, op, perm, operands));
+  copy.setWindow(permuted(op.getWindow(), perm));
+  copy.setStrides(permuted(op.getStrides(), perm));
+  copy.setDilations(permuted(op.getDilations(), perm));
+  copy.setPadsLow(permuted(op.getPadsLow(), perm));
+  copy.setPadsHigh(permuted(op.getPadsHigh(), perm));
+  return copy;
+}
 
 Operation *WindowReduceOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
                                          ValueRange operands) {
-  auto copy = cast<WindowReduceOp>(buildPermutedLike(b, *this, perm, operands));
-  copy.setWindow(permuted(getWindow(), perm));
-  copy.setStrides(permuted(getStrides(), perm));
-  copy.setDilations(permuted(getDilations(), perm));
-  copy.setPadsLow(permuted(getPadsLow(), perm));
-  copy.setPadsHigh(permuted(getPadsHigh(), perm));
-  return copy;
+  return permuteWindow(*this, b, perm, operands);
+}
+
+/// Whether the elements of a window keep their numbers.
+static bool keepsNumbers(ArrayRef<int64_t> window, ArrayRef<int64_t> perm) {
+  int64_t last = -1;
+  for (int64_t dim : perm) {
+    if (window[dim] == 1)
+      continue;
+    if (dim < last)
+      return false;
+    last = dim;
+  }
+  return true;
 }
 
 /// Whether some window lies wholly in the border along a dimension. Takes no
@@ -119,7 +155,8 @@ static bool hasEmptyWindow(int64_t size, int64_t low, int64_t window,
 }
 
 LogicalResult WindowArgMaxOp::verify() {
-  if (failed(verifyWindow(*this, IntegerType::get(getContext(), 64))))
+  if (failed(verifyWindow(*this, getX().getType(), getType(),
+                          IntegerType::get(getContext(), 32))))
     return failure();
   RankedTensorType from = getX().getType(), to = getType();
   for (int64_t dim = 0; dim < from.getRank(); ++dim)
@@ -128,10 +165,47 @@ LogicalResult WindowArgMaxOp::verify() {
                        to.getDimSize(dim))) // C3
       return emitOpError("has a window without elements along dimension ")
              << dim;
+  if (failed(verifyNumbers(*this))) // C4
+    return failure();
+  auto expected = to.clone(from.getElementType());
+  if (getMax() && getMax().getType() != expected) // C5
+    return emitOpError("max is ")
+           << getMax().getType() << " instead of " << expected;
   return success();
 }
 
-Cost WindowArgMaxOp::getCost() { return windowCost(*this); }
+Cost WindowArgMaxOp::getCost() { return windowCost(*this, getType()); }
+
+bool WindowArgMaxOp::canPermute(ArrayRef<int64_t> perm) {
+  return keepsNumbers(getWindow(), perm);
+}
+
+Operation *WindowArgMaxOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                         ValueRange operands) {
+  return permuteWindow(*this, b, perm, operands);
+}
+
+LogicalResult WindowSpreadOp::verify() {
+  if (failed(verifyWindow(*this, getType(), getDy().getType(),
+                          getType().getElementType(), "dy")) ||
+      failed(verifyNumbers(*this))) // C4
+    return failure();
+  if (getChosen().getType().getShape() != getDy().getType().getShape()) // C3
+    return emitOpError("needs a number for each element of dy, and not ")
+           << getChosen().getType() << " for " << getDy().getType();
+  return success();
+}
+
+Cost WindowSpreadOp::getCost() { return windowCost(*this, getDy().getType()); }
+
+bool WindowSpreadOp::canPermute(ArrayRef<int64_t> perm) {
+  return keepsNumbers(getWindow(), perm);
+}
+
+Operation *WindowSpreadOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                         ValueRange operands) {
+  return permuteWindow(*this, b, perm, operands);
+}
 
 //===----------------------------------------------------------------------===//
 // Softmax

@@ -56,7 +56,8 @@ FAULTS = [
 
 CONTRACTION, ORDERED, REDUCTION, SHAPE, TERM = (f"dialects/nn/grad/{name}.cpp" for name in ("ContractionGradients", "OrderedGradients", "ReductionGradients", "ShapeGradients", "Term"))
 POINTWISE, DIFFERENTIATE = "dialects/nn/NNPointwise.td", "compiler/autodiff/Differentiate.cpp"
-CONVOLUTION, TERMS, WEIGHTS = "compiler/simplify/ExpandConvGradients.cpp", "dialects/nn/emit/ReductionTerms.cpp", "runtime/device/cpu/onednn/ConvDwCall.cpp"
+CONVOLUTION, WEIGHTS = "compiler/simplify/ExpandConvGradients.cpp", "runtime/device/cpu/onednn/ConvDwCall.cpp"
+EMITTER, TERMS = (f"dialects/nn/emit/{name}.cpp" for name in ("ElementEmitter", "ReductionTerms"))
 
 # The same, of derivatives.
 GRADIENT_FAULTS = [
@@ -64,7 +65,9 @@ GRADIENT_FAULTS = [
     (CONVOLUTION, "order.append({channelDim, 0});", "order.append({0, channelDim});", "groups and samples change places"),
     (CONVOLUTION, "dy.transpose(kernelOrder), op.getDilations(),\n                  op.getStrides(), low", "dy.transpose(kernelOrder), op.getDilations(),\n                  Shape(numSpatial(), 1), low", "the weights' derivative forgets the strides"),
     (CONVOLUTION, "low.push_back(reach(i) - op.getPadsLow()[i]);", "low.push_back(reach(i) - op.getPadsHigh()[i]);", "borders above are taken for those below"),
-    (TERMS, "inside = arith::AndIOp::create(b, loc, inside, meets);", "(void)meets;", "pixels that strides skip get derivatives"),
+    (EMITTER, "inside = arith::AndIOp::create(b, loc, inside, meets);", "(void)meets;", "pixels that strides skip get derivatives"),
+    (EMITTER, "mul(b, inner, -window.dilation)", "mul(b, inner, -1)", "derivatives forget the dilation"),
+    (TERMS, "return ReduceKind::min;", "return ReduceKind::max;", "of equal elements of a window the last one gets all"),
     (WEIGHTS, "sum[i] += part[i];", "sum[i] = part[i];", "only the last images of a slice count"),
     (WEIGHTS, "const int64_t firstOut = slice * widestOut()", "const int64_t firstOut = 0 * slice", "all slices read the first channels"),
     (CONTRACTION, "return otherContract[a] < otherContract[b];", "return otherContract[a] > otherContract[b];", "contracted dimensions in the wrong order"),

@@ -1,4 +1,4 @@
-//===- DecomposeOps.cpp - Softmax and attention by simpler ops ------------===//
+//===- DecomposeOps.cpp - Ops of several reductions, one by one -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -99,6 +99,19 @@ void decompose(nn::AttentionOp op) {
   op.erase();
 }
 
+/// Finds the largest elements first. Both reductions read the same numbers, for
+/// they are stages of one kernel.
+void decompose(nn::WindowArgMaxOp op) {
+  if (op.getMax())
+    return;
+  OpBuilder b(op);
+  Value max = nn::WindowReduceOp::create(
+      b, op.getLoc(), op.getType().clone(op.getX().getType().getElementType()),
+      nn::ReduceKind::max, op.getX(), op.getWindow(), op.getStrides(),
+      op.getDilations(), op.getPadsLow(), op.getPadsHigh());
+  op.getMaxMutable().assign(max);
+}
+
 } // namespace
 
 void decomposeOps(Block &body) {
@@ -107,6 +120,8 @@ void decomposeOps(Block &body) {
       decompose(softmax);
     else if (auto attention = dyn_cast<nn::AttentionOp>(op))
       decompose(attention);
+    else if (auto argMax = dyn_cast<nn::WindowArgMaxOp>(op))
+      decompose(argMax);
   }
 }
 

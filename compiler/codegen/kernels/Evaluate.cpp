@@ -81,8 +81,6 @@ Value Evaluator::compute(OpBuilder &b, Value value, ArrayRef<Index> position) {
   }
   if (std::optional<Reduction> reduction = describeReduction(op))
     return evaluateReduction(*this, b, *reduction, position);
-  if (auto argMax = dyn_cast<nn::WindowArgMaxOp>(op))
-    return evaluateWindowArgMax(*this, b, argMax, position);
   if (auto constant = dyn_cast<nn::ConstantOp>(op))
     return evaluateConstant(b, constant, position);
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op); reshape && viewLeaf(reshape))

@@ -66,29 +66,26 @@ std::optional<Reduction> describeReduction(Operation *op) {
   return reduction;
 }
 
-/// Emits nested loops of the given sizes that carry `values`. `body` returns
-/// what they become, or nothing on an error.
-static SmallVector<Value> emitLoops(
-    OpBuilder &b, Location loc, ArrayRef<int64_t> sizes,
-    SmallVector<Value> values, SmallVector<Index> &indices,
-    llvm::function_ref<SmallVector<Value>(OpBuilder &, SmallVector<Value>)>
-        body) {
+/// Emits nested loops of the given sizes that carry `value`. `body` returns
+/// what it becomes, or null on an error.
+static Value emitLoops(OpBuilder &b, Location loc, ArrayRef<int64_t> sizes,
+                       Value value, SmallVector<Index> &indices,
+                       llvm::function_ref<Value(OpBuilder &, Value)> body) {
   if (indices.size() == sizes.size())
-    return body(b, values);
+    return body(b, value);
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   Value size = arith::ConstantIndexOp::create(b, loc, sizes[indices.size()]);
-  auto loop = scf::ForOp::create(b, loc, zero, size, one, values);
+  auto loop = scf::ForOp::create(b, loc, zero, size, one, value);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBody());
   indices.push_back({{}, loop.getInductionVar()});
-  SmallVector<Value> next =
-      emitLoops(inner, loc, sizes, SmallVector<Value>(loop.getRegionIterArgs()),
-                indices, body);
+  Value next =
+      emitLoops(inner, loc, sizes, loop.getRegionIterArg(0), indices, body);
   indices.pop_back();
-  if (next.empty())
+  if (!next)
     return {};
   scf::YieldOp::create(inner, loc, next);
-  return SmallVector<Value>(loop.getResults());
+  return loop.getResult(0);
 }
 
 Value evaluateReduction(Evaluator &evaluator, OpBuilder &b,
@@ -96,75 +93,18 @@ Value evaluateReduction(Evaluator &evaluator, OpBuilder &b,
   Location loc = reduction.op->getLoc();
   Value neutral = arith::ConstantOp::create(b, loc, reduction.neutral);
   SmallVector<Index> reduced;
-  SmallVector<Value> results = evaluator.nested([&] {
-    return emitLoops(
-        b, loc, reduction.sizes, {neutral}, reduced,
-        [&](OpBuilder &inner, SmallVector<Value> all) {
-          Value x = reduction.element(evaluator, inner, position, reduced);
-          return x ? SmallVector<Value>{reduction.combine(inner, all[0], x)}
-                   : SmallVector<Value>();
-        });
+  Value result = evaluator.nested([&] {
+    return emitLoops(b, loc, reduction.sizes, neutral, reduced,
+                     [&](OpBuilder &inner, Value all) -> Value {
+                       Value x = reduction.element(evaluator, inner, position,
+                                                   reduced);
+                       return x ? reduction.combine(inner, all, x) : x;
+                     });
   });
-  if (results.empty())
+  if (!result)
     return {};
   Type element = nn::getTensorType(reduction.op->getResult(0)).getElementType();
-  return nn::scalar::cast(b, loc, results[0], reduction.accumulator, element,
-                          true);
-}
-
-Value evaluateWindowArgMax(Evaluator &evaluator, OpBuilder &b,
-                           nn::WindowArgMaxOp op, ArrayRef<Index> position) {
-  Location loc = op.getLoc();
-  RankedTensorType type = nn::getTensorType(op.getX());
-  Type element = type.getElementType();
-  TypedAttr lowest = nn::getNeutralElement(nn::ReduceKind::max, element);
-  SmallVector<Value> start{
-      arith::ConstantOp::create(b, loc, lowest),
-      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(-1))};
-  SmallVector<Index> window;
-  auto step = [&](OpBuilder &inner, SmallVector<Value> best) {
-    Value inside;
-    SmallVector<Index> source;
-    Index flat = evaluator.constant(0);
-    for (auto dim : llvm::seq<size_t>(position.size())) {
-      source.push_back(evaluator.windowed(
-          inner, position[dim], window[dim],
-          {op.getStrides()[dim], op.getDilations()[dim], op.getPadsLow()[dim],
-           op.getPadsHigh()[dim], type.getDimSize(dim)},
-          inside));
-      flat =
-          evaluator.add(inner, evaluator.mul(inner, flat, type.getDimSize(dim)),
-                        source.back());
-    }
-    auto read = [&](OpBuilder &arm) {
-      return evaluator.evaluate(arm, op.getX(), source);
-    };
-    Value x = inside ? evaluator.guard(
-                           inner, loc, inside, lowest.getType(), read,
-                           [&](OpBuilder &arm) -> Value {
-                             return arith::ConstantOp::create(arm, loc, lowest);
-                           })
-                     : read(inner);
-    if (!x)
-      return SmallVector<Value>();
-    // The first element under the window counts even if it is the lowest value.
-    Value none = arith::CmpIOp::create(
-        inner, loc, arith::CmpIPredicate::slt, best[1],
-        arith::ConstantOp::create(inner, loc, inner.getI64IntegerAttr(0)));
-    if (inside)
-      none = arith::AndIOp::create(inner, loc, none, inside);
-    Value larger = nn::scalar::compare(inner, loc, nn::ComparePredicate::gt, x,
-                                       best[0], element);
-    Value take = arith::OrIOp::create(inner, loc, none, larger);
-    Value where = arith::IndexCastOp::create(inner, loc, inner.getI64Type(),
-                                             evaluator.toValue(inner, flat));
-    return SmallVector<Value>{
-        arith::SelectOp::create(inner, loc, take, x, best[0]),
-        arith::SelectOp::create(inner, loc, take, where, best[1])};
-  };
-  SmallVector<Value> results = evaluator.nested(
-      [&] { return emitLoops(b, loc, op.getWindow(), start, window, step); });
-  return results.empty() ? Value() : results[1];
+  return nn::scalar::cast(b, loc, result, reduction.accumulator, element, true);
 }
 
 } // namespace partita::codegen

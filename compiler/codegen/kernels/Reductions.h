@@ -52,9 +52,6 @@ std::optional<Reduction> describeReduction(mlir::Operation *op);
 mlir::Value evaluateReduction(Evaluator &evaluator, mlir::OpBuilder &b,
                               const Reduction &reduction,
                               llvm::ArrayRef<Index> position);
-mlir::Value evaluateWindowArgMax(Evaluator &evaluator, mlir::OpBuilder &b,
-                                 nn::WindowArgMaxOp op,
-                                 llvm::ArrayRef<Index> position);
 
 } // namespace partita::codegen
 

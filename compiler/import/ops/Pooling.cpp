@@ -93,10 +93,17 @@ LogicalResult importMaxPool(NodeImport &n) {
       if (window->low[i] >= (kernel - 1) * window->dilations[i] + 1)
         return n.error("a window lies in the border alone, so that its maximum "
                        "has no index");
-    auto type = RankedTensorType::get(full->type.getShape(), n.b.getI64Type());
-    Value indices =
-        n.make<nn::WindowArgMaxOp>(type, x, full->kernel, full->strides,
-                                   full->dilations, full->low, full->high);
+    auto type = RankedTensorType::get(full->type.getShape(), n.b.getI32Type());
+    Value chosen = n.make<nn::WindowArgMaxOp>(type, x, full->kernel,
+                                              full->strides, full->dilations,
+                                              full->low, full->high, Value());
+    Value indices;
+    if (auto op = chosen.getDefiningOp<nn::WindowArgMaxOp>()) {
+      ImplicitLocOpBuilder b(n.loc, n.b);
+      indices = op.buildPlaces(b);
+    } else { // no windows
+      indices = n.cast(chosen, n.b.getI64Type());
+    }
     if (n.intAttr("storage_order", 0) != 0)
       indices = toColumnMajor(n, indices, n.shapeOf(x).drop_front(2));
     if (failed(n.result(1, indices)))

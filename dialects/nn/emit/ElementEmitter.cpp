@@ -66,6 +66,23 @@ Index ElementEmitter::windowed(OpBuilder &b, Index out, Index inner,
   return position;
 }
 
+Index ElementEmitter::unwindowed(OpBuilder &b, Index x, Index inner,
+                                 const Window &window, Value &inside) {
+  Index from = add(b, add(b, x, window.low), mul(b, inner, -window.dilation));
+  inside = inRange(b, inside, from, 0, (window.size - 1) * window.stride + 1);
+  if (window.stride == 1)
+    return from;
+  Value value = toValue(b, from);
+  Location loc = value.getLoc();
+  Value step = arith::ConstantIndexOp::create(b, loc, window.stride),
+        zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value rest = arith::RemSIOp::create(b, loc, value, step);
+  Value meets =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
+  inside = arith::AndIOp::create(b, loc, inside, meets);
+  return {{}, arith::DivSIOp::create(b, loc, value, step)};
+}
+
 Index ElementEmitter::wrapped(OpBuilder &b, Location loc, Value which,
                               int64_t count) {
   Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), which);

@@ -67,6 +67,11 @@ public:
   /// window can reach beyond the border, adds a test to `inside`.
   Index windowed(mlir::OpBuilder &b, Index out, Index inner,
                  const Window &window, mlir::Value &inside);
+  /// The other way round: the position of the window that has x at `inner`.
+  /// Adds to `inside` a test whether there is one. `window.size` counts
+  /// windows.
+  Index unwindowed(mlir::OpBuilder &b, Index x, Index inner,
+                   const Window &window, mlir::Value &inside);
   /// An index that counts from the end if it is negative, clamped to the size.
   Index wrapped(mlir::OpBuilder &b, mlir::Location loc, mlir::Value index,
                 int64_t size);

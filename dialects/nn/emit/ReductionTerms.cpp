@@ -158,23 +158,11 @@ Value ConvDxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
   source[channelDim] = out;
   Value inside;
   for (auto i : llvm::seq<size_t>(getStrides().size())) {
-    const int64_t stride = getStrides()[i],
-                  size = getDy().getType().getDimSize(first + i);
-    Index from =
-        emitter.add(b, emitter.add(b, position[first + i], getPadsLow()[i]),
-                    emitter.mul(b, reduced[i + 1], -getDilations()[i]));
-    inside = emitter.inRange(b, inside, from, 0, (size - 1) * stride + 1);
-    if (stride > 1) {
-      Value value = emitter.toValue(b, from),
-            step = arith::ConstantIndexOp::create(b, loc, stride),
-            zero = arith::ConstantIndexOp::create(b, loc, 0);
-      Value rest = arith::RemSIOp::create(b, loc, value, step);
-      Value meets =
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
-      inside = arith::AndIOp::create(b, loc, inside, meets);
-      from = {{}, arith::DivSIOp::create(b, loc, value, step)};
-    }
-    source[first + i] = from;
+    source[first + i] = emitter.unwindowed(
+        b, position[first + i], reduced[i + 1],
+        {getStrides()[i], getDilations()[i], getPadsLow()[i], getPadsHigh()[i],
+         getDy().getType().getDimSize(first + i)},
+        inside);
     filter.push_back(reduced[i + 1]);
   }
   return emitInside(
@@ -223,14 +211,45 @@ Value ConvDwOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
       });
 }
 
-/// The dimensions along which a window holds more than one element of `x`, or
-/// of its border.
-static SmallVector<int64_t> getWindowedDims(WindowReduceOp op) {
+/// The dimensions along which a window holds more than one element, or an
+/// element of the border.
+template <typename WindowOp>
+static SmallVector<int64_t> getWindowedDims(WindowOp op) {
   SmallVector<int64_t> dims;
   for (auto [dim, size] : llvm::enumerate(op.getWindow()))
     if (size != 1 || op.getPadsLow()[dim] || op.getPadsHigh()[dim])
       dims.push_back(dim);
   return dims;
+}
+
+/// Where the element of x lies that a window at `position` has at `reduced`.
+/// `inside` becomes whether it does not lie in the border, or stays null.
+template <typename WindowOp>
+static SmallVector<Index> getWindowed(OpBuilder &b, ElementEmitter &emitter,
+                                      WindowOp op, ArrayRef<Index> position,
+                                      ArrayRef<Index> reduced, Value &inside) {
+  SmallVector<Index> source;
+  for (auto [index, stride] : llvm::zip_equal(position, op.getStrides()))
+    source.push_back(emitter.mul(b, index, stride));
+  for (auto [i, dim] : llvm::enumerate(getWindowedDims(op)))
+    source[dim] = emitter.windowed(
+        b, position[dim], reduced[i],
+        {op.getStrides()[dim], op.getDilations()[dim], op.getPadsLow()[dim],
+         op.getPadsHigh()[dim], op.getX().getType().getDimSize(dim)},
+        inside);
+  return source;
+}
+
+/// The number, within its window, of the element at `reduced`, as i32.
+template <typename WindowOp>
+static Value getNumber(OpBuilder &b, ElementEmitter &emitter, WindowOp op,
+                       ArrayRef<Index> reduced) {
+  Index number = emitter.constant(0);
+  for (auto [i, dim] : llvm::enumerate(getWindowedDims(op)))
+    number =
+        emitter.add(b, emitter.mul(b, number, op.getWindow()[dim]), reduced[i]);
+  return arith::IndexCastOp::create(b, op.getLoc(), b.getI32Type(),
+                                    emitter.toValue(b, number));
 }
 
 SmallVector<int64_t> WindowReduceOp::getReducedSizes() {
@@ -243,19 +262,89 @@ Value WindowReduceOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                                ArrayRef<Index> position,
                                ArrayRef<Index> reduced, TypedAttr neutral,
                                Type wide) {
-  SmallVector<Index> source;
-  for (auto [index, stride] : llvm::zip_equal(position, getStrides()))
-    source.push_back(emitter.mul(b, index, stride));
   Value inside;
-  for (auto [i, dim] : llvm::enumerate(getWindowedDims(*this)))
-    source[dim] = emitter.windowed(b, position[dim], reduced[i],
-                                   {getStrides()[dim], getDilations()[dim],
-                                    getPadsLow()[dim], getPadsHigh()[dim],
-                                    getX().getType().getDimSize(dim)},
-                                   inside);
+  SmallVector<Index> source =
+      getWindowed(b, emitter, *this, position, reduced, inside);
   return emitInside(b, emitter, getLoc(), inside, neutral, [&](OpBuilder &arm) {
     return emitWide(arm, emitter, getLoc(), getX(), source, wide);
   });
+}
+
+SmallVector<int64_t> WindowArgMaxOp::getReducedSizes() {
+  return permuted(getWindow(), getWindowedDims(*this));
+}
+
+ReduceKind WindowArgMaxOp::getReduceKind() { return ReduceKind::min; }
+
+/// The number of the element, if it is a largest one.
+Value WindowArgMaxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
+                               ArrayRef<Index> position,
+                               ArrayRef<Index> reduced, TypedAttr neutral,
+                               Type) {
+  Location loc = getLoc();
+  Type element = getX().getType().getElementType();
+  Value inside, largest = emitter.evaluate(b, getMax(), position);
+  SmallVector<Index> source =
+      getWindowed(b, emitter, *this, position, reduced, inside);
+  if (!largest)
+    return {};
+  return emitInside(
+      b, emitter, loc, inside, neutral, [&](OpBuilder &arm) -> Value {
+        Value x = emitter.evaluate(arm, getX(), source);
+        if (!x)
+          return {};
+        Value isLargest = scalar::compare(arm, loc, ComparePredicate::ge, x,
+                                          largest, element);
+        if (isa<FloatType>(element)) {
+          Value isNaN =
+              scalar::compare(arm, loc, ComparePredicate::ne, x, x, element);
+          isLargest = arith::OrIOp::create(arm, loc, isLargest, isNaN);
+        }
+        return arith::SelectOp::create(
+            arm, loc, isLargest, getNumber(arm, emitter, *this, reduced),
+            arith::ConstantOp::create(arm, loc, neutral));
+      });
+}
+
+SmallVector<int64_t> WindowSpreadOp::getReducedSizes() {
+  return permuted(getWindow(), getWindowedDims(*this));
+}
+
+ReduceKind WindowSpreadOp::getReduceKind() { return ReduceKind::sum; }
+
+/// The element of dy whose window has this one at this place, if it names it.
+Value WindowSpreadOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
+                               ArrayRef<Index> position,
+                               ArrayRef<Index> reduced, TypedAttr neutral,
+                               Type wide) {
+  Location loc = getLoc();
+  SmallVector<Index> source(position);
+  SmallVector<int64_t> windowed = getWindowedDims(*this);
+  Value inside;
+  for (int64_t dim = 0; dim < getType().getRank(); ++dim) {
+    const int64_t *found = llvm::find(windowed, dim);
+    if (found == windowed.end() && getStrides()[dim] == 1)
+      continue;
+    Index inner = found == windowed.end() ? emitter.constant(0)
+                                          : reduced[found - windowed.begin()];
+    source[dim] = emitter.unwindowed(b, position[dim], inner,
+                                     {getStrides()[dim], getDilations()[dim],
+                                      getPadsLow()[dim], getPadsHigh()[dim],
+                                      getDy().getType().getDimSize(dim)},
+                                     inside);
+  }
+  return emitInside(
+      b, emitter, loc, inside, neutral, [&](OpBuilder &arm) -> Value {
+        Value dy = emitWide(arm, emitter, loc, getDy(), source, wide);
+        Value chosen = emitter.evaluate(arm, getChosen(), source);
+        if (!dy || !chosen)
+          return {};
+        Value isThis =
+            arith::CmpIOp::create(arm, loc, arith::CmpIPredicate::eq, chosen,
+                                  getNumber(arm, emitter, *this, reduced));
+        return arith::SelectOp::create(
+            arm, loc, isThis, dy, arith::ConstantOp::create(arm, loc, neutral));
+      });
 }
 
 } // namespace partita::nn

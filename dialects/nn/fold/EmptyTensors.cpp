@@ -39,6 +39,9 @@ OpFoldResult foldWithoutOperand(Operation *op) {
       .Case<ReduceOp, WindowReduceOp>([](auto reduce) {
         return getNeutralTensor(reduce.getKind(), reduce.getType());
       })
+      .Case([](WindowSpreadOp spread) {
+        return getNeutralTensor(ReduceKind::sum, spread.getType());
+      })
       .Case([](ScatterOp scatter) { return scatter.getX(); })
       .Case([](ConcatOp concat) {
         concat.getOperandsMutable().assign(

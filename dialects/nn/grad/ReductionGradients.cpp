@@ -129,6 +129,33 @@ struct Windows {
 };
 } // namespace
 
+/// The flat, row-major index into a tensor of this shape of each element that
+/// `chosen` names by its number within a window.
+template <typename WindowOp>
+static Term getPlaces(WindowOp op, Term chosen, ArrayRef<int64_t> shape) {
+  Term rest = chosen.cast(chosen.b().getI64Type()), places = rest.splat(0);
+  int64_t apart = 1;
+  for (int64_t dim = chosen.rank() - 1; dim >= 0; --dim) {
+    const int64_t size = op.getWindow()[dim];
+    Term place =
+        rest.make<IotaOp>(rest.type(), dim) * double(op.getStrides()[dim]) -
+        double(op.getPadsLow()[dim]);
+    if (size != 1) {
+      Term others = rest / rest.splat(double(size));
+      place = place +
+              (rest - others * double(size)) * double(op.getDilations()[dim]);
+      rest = others;
+    }
+    places = places + place * double(apart);
+    apart *= shape[dim];
+  }
+  return places;
+}
+
+Value WindowArgMaxOp::buildPlaces(ImplicitLocOpBuilder &b) {
+  return getPlaces(*this, Term(b, getResult()), getX().getType().getShape());
+}
+
 /// The element of each window that was chosen: the first of equal ones.
 LogicalResult WindowReduceOp::buildVjp(ImplicitLocOpBuilder &b,
                                        ValueRange cotangents,
@@ -144,21 +171,26 @@ LogicalResult WindowReduceOp::buildVjp(ImplicitLocOpBuilder &b,
     return failure();
   Term ordered = getKind() == ReduceKind::max ? x : -x;
   Term chosen = x.make<WindowArgMaxOp>(
-      RankedTensorType::get(dy.shape(), b.getI64Type()), ordered.get(),
-      getWindow(), getStrides(), getDilations(), getPadsLow(), getPadsHigh());
-  const int64_t count = dy.type().getNumElements(),
-                size = x.type().getNumElements();
-  if (windows.areApart()) {
-    Term flat = x.make<IotaOp>(RankedTensorType::get({size}, b.getI64Type()),
-                               int64_t(0))
-                    .reshape(x.shape());
-    // Where no window is, the repeated place is 0, and so is dy.
-    Term isChosen = compare(ComparePredicate::eq, flat, windows.repeat(chosen));
-    operands.append({select(isChosen, windows.repeat(dy), 0.0)});
-    return success();
-  }
-  operands.append(
-      {scatterSum(chosen.reshape({count}), dy.reshape({count, 1}), size)
-           .reshape(x.shape())});
+      RankedTensorType::get(dy.shape(), b.getI32Type()), ordered.get(),
+      getWindow(), getStrides(), getDilations(), getPadsLow(), getPadsHigh(),
+      Value());
+  operands.append({dy.make<WindowSpreadOp>(
+      x.type(), dy.get(), chosen.get(), getWindow(), getStrides(),
+      getDilations(), getPadsLow(), getPadsHigh())});
+  return success();
+}
+
+/// What lies where each element was added.
+LogicalResult WindowSpreadOp::buildVjp(ImplicitLocOpBuilder &b,
+                                       ValueRange cotangents,
+                                       SmallVectorImpl<Value> &operands) {
+  Term dx(b, cotangents[0]), chosen(b, getChosen());
+  const int64_t size = dx.type().getNumElements(),
+                count = chosen.type().getNumElements();
+  Term places = getPlaces(*this, chosen, dx.shape()).reshape({count});
+  Term found = dx.make<GatherOp>(RankedTensorType::get({count}, dx.element()),
+                                 dx.reshape({size}).get(),
+                                 toPositions(places, size).get(), int64_t(0));
+  operands.append({found.reshape(chosen.shape()), Value()});
   return success();
 }

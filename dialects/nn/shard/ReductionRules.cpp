@@ -43,17 +43,27 @@ ShardingRule ReduceOp::getShardingRule() {
   return rule;
 }
 
-ShardingRule WindowReduceOp::getShardingRule() {
-  return movingRule(*this, [&](int64_t dim) {
-    return getWindow()[dim] == 1 && getStrides()[dim] == 1 &&
-           getPadsLow()[dim] == 0 && getPadsHigh()[dim] == 0;
+/// Dimensions along which each window is one element pass through.
+template <typename WindowOp> static ShardingRule ruleOfWindows(WindowOp op) {
+  return movingRule(op, [&](int64_t dim) {
+    return op.getWindow()[dim] == 1 && op.getStrides()[dim] == 1 &&
+           op.getPadsLow()[dim] == 0 && op.getPadsHigh()[dim] == 0;
   });
 }
 
-/// The result counts elements of the whole of `x`, in all its dimensions.
+ShardingRule WindowReduceOp::getShardingRule() { return ruleOfWindows(*this); }
+
 ShardingRule WindowArgMaxOp::getShardingRule() {
-  return movingRule(
-      *this, [](int64_t) { return false; }, FactorKind::replicated);
+  ShardingRule rule = ruleOfWindows(*this);
+  if (getMax())
+    rule.operands[1] = rule.results[0];
+  return rule;
+}
+
+ShardingRule WindowSpreadOp::getShardingRule() {
+  ShardingRule rule = ruleOfWindows(*this);
+  rule.operands[1] = rule.operands[0];
+  return rule;
 }
 
 ShardingRule TopKOp::getShardingRule() {

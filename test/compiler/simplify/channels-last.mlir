@@ -89,3 +89,24 @@ func.func @stays(%x: tensor<1x4x8x6xf32>, %w: tensor<4x4x3x3xf32>, %y: tensor<1x
   %1 = nn.add %0, %y : tensor<1x4x8x6xf32>
   return %1 : tensor<1x4x8x6xf32>
 }
+
+// The largest elements of windows and what is added to them, in the same order. A window whose dimensions change places would number its elements otherwise.
+// CHECK-LABEL: func.func @pool_gradient
+// CHECK: %[[X:.*]] = nn.transpose %{{.*}} [0, 2, 3, 1]
+// CHECK: %[[I:.*]] = nn.window_arg_max %[[X]] window [1, 3, 2, 1] strides [1, 2, 2, 1] dilations [1, 1, 1, 1] pads [0, 1, 0, 0] x [0, 0, 0, 0] : tensor<2x7x8x16xf32> -> tensor<2x3x4x16xi32>
+// CHECK: %[[D:.*]] = nn.transpose %{{.*}} [0, 2, 3, 1]
+// CHECK: %[[S:.*]] = nn.window_spread %[[D]] at %[[I]] window [1, 3, 2, 1]
+// CHECK: nn.transpose %[[S]] [0, 3, 1, 2]
+// CHECK-LABEL: func.func @turned
+// CHECK: nn.window_arg_max %{{.*}} window [1, 1, 3, 2] {{.*}} : tensor<2x4x7x8xf32>
+func.func @pool_gradient(%x: tensor<2x16x7x8xf32>, %dy: tensor<2x16x3x4xf32>) -> tensor<2x16x7x8xf32> {
+  %0 = nn.window_arg_max %x window [1, 1, 3, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 1, 0] x [0, 0, 0, 0] : tensor<2x16x7x8xf32> -> tensor<2x16x3x4xi32>
+  %1 = nn.window_spread %dy at %0 window [1, 1, 3, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 1, 0] x [0, 0, 0, 0] : tensor<2x16x3x4xf32>, tensor<2x16x3x4xi32> -> tensor<2x16x7x8xf32>
+  return %1 : tensor<2x16x7x8xf32>
+}
+func.func @turned(%x: tensor<2x4x8x7xf32>) -> tensor<2x4x4x3xi32> {
+  %0 = nn.transpose %x [0, 1, 3, 2] : tensor<2x4x8x7xf32> -> tensor<2x4x7x8xf32>
+  %1 = nn.window_arg_max %0 window [1, 1, 3, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 1, 0] x [0, 0, 0, 0] : tensor<2x4x7x8xf32> -> tensor<2x4x3x4xi32>
+  %2 = nn.transpose %1 [0, 1, 3, 2] : tensor<2x4x3x4xi32> -> tensor<2x4x4x3xi32>
+  return %2 : tensor<2x4x4x3xi32>
+}

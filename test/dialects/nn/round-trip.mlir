@@ -137,7 +137,13 @@ func.func @reduction(%x: tensor<1x4x8x8xf32>) {
     : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xf32>
   // CHECK: nn.window_arg_max %{{.*}} window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
   %2 = nn.window_arg_max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
-    : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xi64>
+    : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xi32>
+  // CHECK: nn.window_arg_max %{{.*}} max %{{.*}} window [1, 1, 2, 2] {{.*}} : tensor<1x4x8x8xf32>, tensor<1x4x4x4xf32> -> tensor<1x4x4x4xi32>
+  %5 = nn.window_arg_max %x max %1 window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 1, 1]
+    : tensor<1x4x8x8xf32>, tensor<1x4x4x4xf32> -> tensor<1x4x4x4xi32>
+  // CHECK: nn.window_spread %{{.*}} at %{{.*}} window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 1, 1] : tensor<1x4x4x4xf32>, tensor<1x4x4x4xi32> -> tensor<1x4x8x8xf32>
+  %6 = nn.window_spread %1 at %5 window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 1, 1]
+    : tensor<1x4x4x4xf32>, tensor<1x4x4x4xi32> -> tensor<1x4x8x8xf32>
   // CHECK: nn.softmax %{{.*}} dim 3 : tensor<1x4x8x8xf32>
   %3 = nn.softmax %x dim 3 : tensor<1x4x8x8xf32>
   // CHECK: nn.softmax %{{.*}} dim 1 log : tensor<1x4x8x8xf32>

@@ -145,35 +145,55 @@ TEST(ReductionKernel, MaxPoolWithPadsAndDilation) {
   constexpr int size = 9, out = 5;
   std::vector<float> x = makeNumbers(2 * size * size);
   auto result = runOps(
-      "(tensor<1x2x9x9xf32>) -> (tensor<1x2x5x5xf32>, tensor<1x2x5x5xi64>)", R"(
+      "(tensor<1x2x9x9xf32>) -> (tensor<1x2x5x5xf32>, tensor<1x2x5x5xi32>, "
+      "tensor<1x2x9x9xf32>)",
+      R"(
     %p = nn.window_reduce max %0 window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 2, 2] pads [0, 0, 1, 1] x [0, 0, 1, 1]
       : tensor<1x2x9x9xf32> -> tensor<1x2x5x5xf32>
     %i = nn.window_arg_max %0 window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 2, 2] pads [0, 0, 1, 1] x [0, 0, 1, 1]
-      : tensor<1x2x9x9xf32> -> tensor<1x2x5x5xi64>
-    nn.yield %p, %i : tensor<1x2x5x5xf32>, tensor<1x2x5x5xi64>)",
+      : tensor<1x2x9x9xf32> -> tensor<1x2x5x5xi32>
+    %s = nn.window_spread %p at %i window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 2, 2] pads [0, 0, 1, 1] x [0, 0, 1, 1]
+      : tensor<1x2x5x5xf32>, tensor<1x2x5x5xi32> -> tensor<1x2x9x9xf32>
+    nn.yield %p, %i, %s : tensor<1x2x5x5xf32>, tensor<1x2x5x5xi32>, tensor<1x2x9x9xf32>)",
       {toBytes(x)});
-  ASSERT_EQ(result.size(), 2u);
+  ASSERT_EQ(result.size(), 3u);
   auto y = fromBytes<float>(result[0]);
-  auto where = fromBytes<int64_t>(result[1]);
+  auto where = fromBytes<int32_t>(result[1]);
+  std::vector<float> spread(2 * size * size);
   for (int c = 0; c < 2; ++c)
     for (int i = 0; i < out; ++i)
       for (int j = 0; j < out; ++j) {
         float best = -INFINITY;
-        int64_t at = -1;
+        int number = -1, at = -1;
         for (int a = 0; a < 2; ++a)
           for (int b = 0; b < 2; ++b) {
             int r = i * 2 + a * 2 - 1, s = j * 2 + b * 2 - 1;
             if (r < 0 || s < 0 || r >= size || s >= size)
               continue;
-            int64_t flat = (c * size + r) * size + s;
+            int flat = (c * size + r) * size + s;
             if (x[flat] > best) {
               best = x[flat];
+              number = 2 * a + b;
               at = flat;
             }
           }
         EXPECT_EQ(y[(c * out + i) * out + j], best);
-        EXPECT_EQ(where[(c * out + i) * out + j], at);
+        EXPECT_EQ(where[(c * out + i) * out + j], number);
+        spread[at] += best;
       }
+  EXPECT_EQ(fromBytes<float>(result[2]), spread);
+}
+
+TEST(ReductionKernel, TheFirstOfEqualElementsIsTheLargestAndNaNIsAbove) {
+  const float nan = NAN, low = -INFINITY;
+  auto result = runOps("(tensor<2x6xf32>) -> tensor<2x2xi32>", R"(
+    %i = nn.window_arg_max %0 window [1, 3] strides [1, 3] dilations [1, 1] pads [0, 0] x [0, 0]
+      : tensor<2x6xf32> -> tensor<2x2xi32>
+    nn.yield %i : tensor<2x2xi32>)",
+                       {toBytes(std::vector<float>{1, 2, 2, low, low, low, 1,
+                                                   nan, 3, 2, 1, 2})});
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(fromBytes<int32_t>(result[0]), (std::vector<int32_t>{1, 0, 1, 0}));
 }
 
 TEST(ReductionKernel, DoubleConvolution) {

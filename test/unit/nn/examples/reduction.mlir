@@ -41,10 +41,16 @@ func.func @window_reduce(%x: tensor<2x6x4x4xf32>) -> tensor<2x6x2x2xf32> attribu
   return %r : tensor<2x6x2x2xf32>
 }
 
-func.func @window_arg_max(%x: tensor<2x6x4x4xf32>) -> tensor<2x6x2x2xi64> attributes {
-    rule = "([i,k,m,o])->([j,l,n,p]) replicated={i,j,k,l,m,n,o,p}"} {
-  %r = nn.window_arg_max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0] : tensor<2x6x4x4xf32> -> tensor<2x6x2x2xi64>
-  return %r : tensor<2x6x2x2xi64>
+func.func @window_arg_max(%x: tensor<2x6x4x4xf32>) -> tensor<2x6x2x2xi32> attributes {
+    rule = "([i,j,k,m])->([i,j,l,n]) permutation={k,l,m,n}"} {
+  %r = nn.window_arg_max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0] : tensor<2x6x4x4xf32> -> tensor<2x6x2x2xi32>
+  return %r : tensor<2x6x2x2xi32>
+}
+
+func.func @window_spread(%dy: tensor<2x6x2x2xf32>, %chosen: tensor<2x6x2x2xi32>) -> tensor<2x6x4x4xf32> attributes {
+    rule = "([i,j,k,m],[i,j,k,m])->([i,j,l,n]) permutation={k,l,m,n}"} {
+  %r = nn.window_spread %dy at %chosen window [1, 1, 2, 3] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 1] x [0, 0, 0, 0] : tensor<2x6x2x2xf32>, tensor<2x6x2x2xi32> -> tensor<2x6x4x4xf32>
+  return %r : tensor<2x6x4x4xf32>
 }
 
 func.func @softmax(%x: tensor<4x5x6xf32>) -> tensor<4x5x6xf32> attributes {
