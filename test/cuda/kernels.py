@@ -173,8 +173,8 @@ def check_examples(modules, folder, update):
         mine = sorted(op for op in ops if families[op] == family)
         yes, no = (", ".join(f"**`{op}`**" if op in called else f"`{op}`" for op in mine if bool(ops[op][1]) == wanted) for wanted in (False, True))
         lines.append(f"| {family} | {yes} | {no} |")
-    lines += ["", "`scan`, `top_k` and `scatter` are computed by as many operations for each element as there are elements in a row, or updates. `recurrent` is",
-              "computed by a block for each sequence and direction, of f32, and of states that fit shared memory.", ""]
+    lines += ["", "`scan`, `top_k` and `scatter` are computed by as many operations for each element as there are elements in a row, or updates; but sums of long rows",
+              "(the gradient of an embedding) by blocks that look through the places of all updates once for some rows together. `recurrent` is computed by a block for each sequence and direction, of f32, and of states that fit shared memory.", ""]
     if update:
         TABLE.write_text("\n".join(lines))
     elif not TABLE.exists() or TABLE.read_text() != "\n".join(lines):

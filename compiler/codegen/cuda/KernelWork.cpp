@@ -66,7 +66,7 @@ std::optional<Reducing> getReducing(Operation *op) {
       })
       .Case([](nn::ScatterOp scatter) {
         if (isRowScatter(scatter))
-          return Reducing{getSize(scatter.getX(), 0),
+          return Reducing{static_cast<double>(countBlocks(scatter)),
                           kElementsOfThread * kThreadsOfResult};
         return Reducing{countElements(scatter.getX()),
                         countElements(scatter.getPlaces())};
@@ -113,7 +113,7 @@ double countOperations(Operation *op) {
         if (auto scatter = dyn_cast<nn::ScatterOp>(op);
             scatter && isRowScatter(scatter))
           return kTermOperations *
-                 (getSize(scatter.getX(), 0) *
+                 (static_cast<double>(countBlocks(scatter)) *
                       (countElements(scatter.getPlaces()) + kTurnOperations) +
                   countElements(scatter.getX()) +
                   countElements(scatter.getUpdates()));

@@ -105,3 +105,14 @@ func.func @scatter_of_halves(%p: tensor<100xi64>, %u: tensor<100x700xf16>) -> te
   %0 = nn.scatter %zero %p %u combine sum : tensor<50x700xf16>, tensor<100xi64>, tensor<100x700xf16>
   return %0 : tensor<50x700xf16>
 }
+
+// Blocks make three rows each, and the last one makes one. Updates go to many of them.
+func.func @scatter_over_a_table(%p: tensor<600xi64>, %u: tensor<600x48xf32>) -> tensor<3100x48xf32> {
+  %apart = nn.constant dense<431> : tensor<600xi64>
+  %n = nn.iota 0 : tensor<600xi64>
+  %wide = nn.mul %p, %apart : tensor<600xi64>
+  %q = nn.add %wide, %n : tensor<600xi64>
+  %zero = nn.constant dense<0.0> : tensor<3100x48xf32>
+  %0 = nn.scatter %zero %q %u combine sum : tensor<3100x48xf32>, tensor<600xi64>, tensor<600x48xf32>
+  return %0 : tensor<3100x48xf32>
+}

@@ -11,6 +11,7 @@
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -35,37 +36,27 @@ public:
     if (isa<BlockArgument>(scatter.getX()))
       upon = argument(scatter.getX());
     to = func.getArgument(func.getNumArguments() - 1);
-    firsts = declareShared(b, b.getLoc(), target,
-                           (kernel.getName() + "_firsts").str(), kWarps,
-                           b.getI32Type());
+    found = declareShared(b, b.getLoc(), target,
+                          (kernel.getName() + "_found").str(), kWarps,
+                          b.getI32Type());
   }
 
   void emit() {
     thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    row = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
-    base = arith::MulIOp::create(b, row, index(columns));
-    overColumns([&](Value column) {
-      Value place = arith::AddIOp::create(b, base, column);
-      memref::StoreOp::create(b, read(place), to, place);
+    first = arith::MulIOp::create(
+        b, toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type())),
+        index(countRowsOfBlock(scatter)));
+    Value end = arith::MinUIOp::create(
+        b, arith::AddIOp::create(b, first, index(countRowsOfBlock(scatter))),
+        index(scatter.getType().getDimSize(0)));
+    count = arith::SubIOp::create(b, end, first);
+    loop(first, end, 1, [&](Value row) {
+      overColumns(row, [&](Value, Value place) {
+        memref::StoreOp::create(b, read(place), to, place);
+      });
     });
-    // All threads know the update of a turn.
-    Type i32 = b.getI32Type();
-    auto turns = scf::WhileOp::create(b, TypeRange{i32},
-                                      ValueRange{findFrom(number(0))});
-    {
-      OpBuilder::InsertionGuard guard(b);
-      Block *before = b.createBlock(&turns.getBefore(), {}, i32, b.getLoc());
-      Value update = before->getArgument(0);
-      scf::ConditionOp::create(b,
-                               arith::CmpIOp::create(b,
-                                                     arith::CmpIPredicate::slt,
-                                                     update, number(updates)),
-                               update);
-      Block *after = b.createBlock(&turns.getAfter(), {}, i32, b.getLoc());
-      addUpdate(after->getArgument(0));
-      Value behind = arith::AddIOp::create(b, after->getArgument(0), number(1));
-      scf::YieldOp::create(b, ValueRange{findFrom(behind)});
-    }
+    loop(index(0), index(updates), kScatterThreads,
+         [&](Value begin) { addTurn(begin); });
   }
 
 private:
@@ -81,78 +72,95 @@ private:
                .getSplatValue<TypedAttr>());
   }
 
-  /// The first update of this row at or behind `first`; their number: none.
-  Value findFrom(Value first) {
-    // Each thread has every 256th one.
-    Value begin = arith::AddIOp::create(
-        b,
-        arith::MulIOp::create(
-            b, arith::DivUIOp::create(b, first, number(kScatterThreads)),
-            number(kScatterThreads)),
-        thread);
-    auto loop =
-        scf::ForOp::create(b, toIndex(begin), index(updates),
-                           index(kScatterThreads), ValueRange{number(updates)});
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(loop.getBody());
-      Value place = loop.getInductionVar();
-      Value wanted = arith::IndexCastUIOp::create(b, b.getI64Type(), row);
-      Value isRow = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::eq, memref::LoadOp::create(b, places, place),
-          wanted);
-      Value mine = arith::IndexCastUIOp::create(b, b.getI32Type(), place);
-      Value isBehind =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sge, mine, first);
-      Value found = arith::SelectOp::create(
-          b, arith::AndIOp::create(b, isRow, isBehind), mine, number(updates));
-      scf::YieldOp::create(b,
-                           ValueRange{least(loop.getRegionIterArg(0), found)});
-    }
-    Value best = loop.getResult(0);
-    for (int distance = kWarp / 2; distance > 0; distance /= 2)
-      best = least(
-          best, shuffle(b, b.getLoc(), best, NVVM::ShflKind::bfly, distance));
-    Value warp = arith::DivUIOp::create(b, thread, number(kWarp)),
-          lane = arith::RemUIOp::create(b, thread, number(kWarp));
+  /// Adds those of the updates from `begin` on, one a thread, that go to rows
+  /// of this block, in their order.
+  void addTurn(Value begin) {
+    Value lane = arith::RemUIOp::create(b, thread, number(kWarp)),
+          warp = arith::DivUIOp::create(b, thread, number(kWarp));
+    Value mask =
+        NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), isMine(begin),
+                                 NVVM::VoteSyncKind::ballot);
     when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
-         [&] { memref::StoreOp::create(b, best, firsts, toIndex(warp)); });
+         [&] { memref::StoreOp::create(b, mask, found, toIndex(warp)); });
     NVVM::Barrier0Op::create(b);
-    for (int64_t i = 0; i < kWarps; ++i) {
-      Value other = memref::LoadOp::create(b, firsts, index(i));
-      best = i == 0 ? other : least(best, other);
-    }
+    loop(index(0), index(kWarps), 1, [&](Value warp) {
+      Value ofWarp = arith::AddIOp::create(
+          b, begin, arith::MulIOp::create(b, warp, index(kWarp)));
+      overBits(memref::LoadOp::create(b, found, warp), [&](Value bit) {
+        addUpdate(arith::AddIOp::create(b, ofWarp, toIndex(bit)));
+      });
+    });
     // Nobody writes those of the next turn before all have read these.
     NVVM::Barrier0Op::create(b);
-    return best;
+  }
+
+  /// Whether this thread's update of a turn goes to a row of this block.
+  Value isMine(Value begin) {
+    Value update = arith::AddIOp::create(b, begin, toIndex(thread));
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, update,
+                                          index(updates));
+    Value last = arith::MinUIOp::create(b, update, index(updates - 1));
+    Type i64 = b.getI64Type();
+    Value place = memref::LoadOp::create(b, places, last);
+    Value behind = arith::SubIOp::create(
+        b, place, arith::IndexCastUIOp::create(b, i64, first));
+    Value isInside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, behind,
+                              arith::IndexCastUIOp::create(b, i64, count));
+    return arith::AndIOp::create(b, isThere, isInside);
   }
 
   void addUpdate(Value update) {
-    Value first = arith::MulIOp::create(b, toIndex(update), index(columns));
-    overColumns([&](Value column) {
-      Value place = arith::AddIOp::create(b, base, column);
+    Value row = arith::IndexCastUIOp::create(
+        b, b.getIndexType(),
+        memref::LoadOp::create(b, places, ValueRange{update}));
+    Value begin = arith::MulIOp::create(b, update, index(columns));
+    overColumns(row, [&](Value column, Value place) {
       Value all = memref::LoadOp::create(b, to, place);
       Value x = memref::LoadOp::create(
-          b, from, ValueRange{arith::AddIOp::create(b, first, column)});
+          b, from, ValueRange{arith::AddIOp::create(b, begin, column)});
       memref::StoreOp::create(b, nn::scalar::add(b, b.getLoc(), all, x), to,
                               place);
     });
   }
 
-  /// The same threads have the same columns each time.
-  template <typename Fn> void overColumns(Fn emit) {
-    auto loop = scf::ForOp::create(b, toIndex(thread), index(columns),
-                                   index(kScatterThreads));
+  /// The numbers of the bits of a mask, the lowest first.
+  template <typename Fn> void overBits(Value mask, Fn emit) {
+    Type i32 = b.getI32Type();
+    auto bits = scf::WhileOp::create(b, TypeRange{i32}, ValueRange{mask});
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(loop.getBody()->getTerminator());
-    emit(loop.getInductionVar());
+    Block *before = b.createBlock(&bits.getBefore(), {}, i32, b.getLoc());
+    Value left = before->getArgument(0);
+    scf::ConditionOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, left, number(0)),
+        left);
+    Block *after = b.createBlock(&bits.getAfter(), {}, i32, b.getLoc());
+    left = after->getArgument(0);
+    emit(LLVM::CountTrailingZerosOp::create(b, i32, left,
+                                            /*is_zero_poison=*/true));
+    Value others = arith::SubIOp::create(b, left, number(1));
+    scf::YieldOp::create(b, ValueRange{arith::AndIOp::create(b, left, others)});
   }
 
-  Value least(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
+  template <typename Fn>
+  void loop(Value begin, Value end, int64_t step, Fn emit) {
+    auto op = scf::ForOp::create(b, begin, end, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(op.getBody()->getTerminator());
+    emit(op.getInductionVar());
+  }
+
+  /// The same threads have the same columns each time.
+  template <typename Fn> void overColumns(Value row, Fn emit) {
+    Value base = arith::MulIOp::create(b, row, index(columns));
+    loop(toIndex(thread), index(columns), kScatterThreads, [&](Value column) {
+      emit(column, arith::AddIOp::create(b, base, column));
+    });
+  }
 
   nn::ScatterOp scatter;
   const int64_t columns, updates;
-  Value places, from, upon, to, firsts, thread, row, base;
+  Value places, from, upon, to, found, thread, first, count;
 };
 
 } // namespace

@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -15,6 +17,8 @@ namespace partita::codegen::cuda {
 /// a look of all threads, and elements of a result that fill a GPU.
 static constexpr int64_t kLongRow = 32, kManyUpdates = 64,
                          kManyElements = 32 * 1024;
+/// Blocks that fill a GPU, several times, and rows of one that are worth it.
+static constexpr int64_t kEnoughBlocks = 1024, kMostRows = 64;
 
 static bool isNumber(Value x) {
   auto constant = x.getDefiningOp<nn::ConstantOp>();
@@ -56,8 +60,14 @@ nn::ScatterOp getRowScatter(func::FuncOp kernel) {
                              : getOnlyScatter(kernel.getBody().front());
 }
 
+int64_t countRowsOfBlock(nn::ScatterOp scatter) {
+  return std::clamp<int64_t>(scatter.getType().getDimSize(0) / kEnoughBlocks, 1,
+                             kMostRows);
+}
+
 int64_t countBlocks(nn::ScatterOp scatter) {
-  return scatter.getType().getDimSize(0);
+  return llvm::divideCeil(scatter.getType().getDimSize(0),
+                          countRowsOfBlock(scatter));
 }
 
 } // namespace partita::codegen::cuda

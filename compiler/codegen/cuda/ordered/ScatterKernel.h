@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The gradient of an embedding: few updates of a table with many rows. A block
-// makes a row of the result. Its threads look together for the first update of
-// this row, add it, look for the next one, and so on. So updates are added in
-// their order, and a row without any takes one look at the places.
+// makes some rows of the result. Its threads look at the places of as many
+// updates at once, and vote: a bit says that an update is for one of these
+// rows. All threads then add these updates, each its own columns. So updates
+// are added in their order, and the places are read once a block, not once a
+// row.
 //
 // Other scatters reduce all updates for each element (DecomposeOrdered.cpp).
 //
@@ -27,7 +29,7 @@ namespace partita::codegen::cuda {
 /// Threads of a block.
 inline constexpr int64_t kScatterThreads = 256;
 
-/// Whether a block makes a row, if the scatter has a kernel of its own: of a
+/// Whether blocks make whole rows: the scatter has a kernel of its own: of a
 /// sum, in elements of 32 or 64 bits, where rows are long and there are many.
 bool isRowScatter(nn::ScatterOp scatter);
 
@@ -36,7 +38,11 @@ bool isRowScatter(nn::ScatterOp scatter);
 nn::ScatterOp getRowScatter(nn::ClusterOp cluster);
 nn::ScatterOp getRowScatter(mlir::func::FuncOp kernel);
 
-/// Blocks of the kernel's grid: the rows.
+/// Rows that a block makes: fewer where there would be too few blocks to fill a
+/// GPU.
+int64_t countRowsOfBlock(nn::ScatterOp scatter);
+
+/// Blocks of the kernel's grid.
 int64_t countBlocks(nn::ScatterOp scatter);
 
 /// Appends what each thread does to `target`, under the kernel's name.
