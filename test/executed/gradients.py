@@ -269,12 +269,15 @@ def check_saturated(work):
     print("bce has finite gradients at 0 and 1")
 
 
-# (body, x, the derivative of the sum of y there, as PyTorch has it)
+# (body, x, of whose three elements all are that, the derivative of the sum of y there, as PyTorch has it)
 KINKS = [("y = Relu (x)", 0, 0), ("y = Abs (x)", 0, 0), ("y = LeakyRelu <alpha = 0.25> (x)", 0, 0.25), ("y = Softplus (x)", 0, 0.5), ("y = Mish (x)", 0, 0.6),
          ("y = Gelu (x)", 0, 0.5), ("y = Elu (x)", 0, 1), ("n = Neg (x)\n y = Max (x, n)", 0, 0), ("y = Max (x, x)", 3, 1), ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2, 1),
          ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2.5, 0), ("y = Softsign (x)", 0, 1),
          # Of equal ones each has its share.
-         ("d = Mul (x, x)\n y = Max (x, d)", 1, 1.5), ("d = Mul (x, x)\n y = Min (x, d)", 1, 1.5), ("m = ReduceMax (x)\n y = Add (m, x)", 3, 2), ("m = ReduceMin (x)\n y = Add (m, x)", 3, 2)]
+         ("d = Mul (x, x)\n y = Max (x, d)", 1, 1.5), ("d = Mul (x, x)\n y = Min (x, d)", 1, 1.5), ("m = ReduceMax (x)\n y = Add (m, x)", 3, 2), ("m = ReduceMin (x)\n y = Add (m, x)", 3, 2),
+         # Of those under a window the first one gets all.
+         *((f"s = Constant <value = int64[3] {{1, 1, 3}}> ()\n r = Reshape (x, s)\n p = MaxPool <kernel_shape = [{size}]> (r)\n m = ReduceSum <keepdims = 0> (p)\n y = Add (m, x)", 3, wanted)
+           for size, wanted in ((2, [4, 4, 1]), (3, [4, 1, 1])))]
 
 
 def check_kinks(work):
