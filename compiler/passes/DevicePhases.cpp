@@ -32,6 +32,7 @@ void addShard(OpPassManager &pm, const ShardOptions &options) {
   addFusePass(pm, options, fuse::FusePlace::before_cuts);
   shard::addShardPasses(
       pm, {options.file, options.machine, options.threads, options.explain});
+  pm.addPass(train::createScatterUponSumsPass());
   pm.addPass(train::createCombineLanesPass());
   addFusePass(pm, options, fuse::FusePlace::behind_cuts);
   // What is computed together is decided: nothing changes any more.

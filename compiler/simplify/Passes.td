@@ -195,4 +195,22 @@ def WidenHalvesPass : SimplifyPass<"nn-widen-halves"> {
   }];
 }
 
+def ContractStatesPass : SimplifyPass<"nn-contract-states"> {
+  let summary = "read the states that a product turns as they lie";
+  let description = [{
+    A weight that is trained cannot be turned when the model is loaded. A
+    product whose operand is a transposed state contracts another dimension of
+    the state instead. Without this, each step would make a copy of the weight,
+    which lives as long as the step.
+
+    ```mlir
+    %w = nn.parameter state @w : tensor<9x4xf32>
+    %t = nn.transpose %w [1, 0] : tensor<9x4xf32> -> tensor<4x9xf32>
+    %r = nn.dot %x, %t batch [] x [] contract [1] x [0] : tensor<2x4xf32>, tensor<4x9xf32> -> tensor<2x9xf32>
+    // becomes
+    %r = nn.dot %x, %w batch [] x [] contract [1] x [1] : tensor<2x4xf32>, tensor<9x4xf32> -> tensor<2x9xf32>
+    ```
+  }];
+}
+
 #endif // PARTITA_COMPILER_SIMPLIFY_PASSES_TD

@@ -42,6 +42,7 @@ void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   pm.addPass(createCanonicalizerPass());
   // Last of the rewrites: what follows sees the layout that is computed with.
   pm.addNestedPass<func::FuncOp>(createChannelsLastPass());
+  pm.addNestedPass<func::FuncOp>(createContractStatesPass());
   // Transposes that met vanish, and so does what they made dead.
   pm.addPass(createCanonicalizerPass());
   // Two consumers of one value have asked for the same transpose.

@@ -7,6 +7,8 @@
 
 #include "compiler/train/Passes.h"
 
+#include "dialects/nn/grad/GradientAttr.h"
+
 using namespace mlir;
 
 namespace partita::train {

@@ -12,6 +12,7 @@
 //   --nn-sum-gradients       the same sums, as results
 //   --nn-choose-initial-values   what states are drawn from at the beginning
 //   --nn-form-accumulators   these sums as each micro-batch adds to them
+//   --nn-scatter-upon-sums   rows that are added where the sums lie
 //
 //===----------------------------------------------------------------------===//
 

@@ -142,6 +142,26 @@ def FormAccumulatorsPass : TrainPass<"nn-form-accumulators"> {
   }];
 }
 
+def ScatterUponSumsPass : TrainPass<"nn-scatter-upon-sums"> {
+  let summary = "add rows where the sums over micro-batches lie";
+  let description = [{
+    The gradient of a table is a scatter upon zeros. If it is added to an
+    accumulator, and does nothing else, the accumulator takes the place of the
+    zeros. So a micro-batch touches the rows that it has read, and no other
+    tensor has the table's size.
+
+    ```mlir
+    %g = nn.scatter %zeros %p %u combine sum : tensor<9x4xf32>, tensor<2xi64>, tensor<2x4xf32>
+    %n = nn.add %a, %g : tensor<9x4xf32>
+    // becomes
+    %n = nn.scatter %a %p %u combine sum : tensor<9x4xf32>, tensor<2xi64>, tensor<2x4xf32>
+    ```
+
+    Where tensors are cut, a collective may stand between the two. So this comes
+    behind the cuts.
+  }];
+}
+
 def CombineLanesPass : TrainPass<"nn-combine-lanes"> {
   let summary = "add the lanes of sums over micro-batches up";
   let description = [{

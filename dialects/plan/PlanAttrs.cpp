@@ -448,9 +448,11 @@ partita::nn::ClusterKind CallAttr::getClusterKind() const {
   return partita::nn::ClusterKind::call;
 }
 
-/// A call adds its result upon the operand of a sum.
+/// A call adds its result upon the operand of a sum, and rows upon a table.
 SmallVector<std::pair<unsigned, unsigned>> CallAttr::getInPlacePairs() const {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
+  if (getKind() == CallKind::scatter)
+    pairs.emplace_back(getOperands().front().getValue(), 0);
   for (PostOpAttr post : getPostOps())
     if (post.getKind() == PostOpKind::sum && post.getView())
       pairs.emplace_back(post.getView().getValue(), 0);

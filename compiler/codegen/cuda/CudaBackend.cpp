@@ -152,6 +152,7 @@ public:
       built.function = *function;
       markUnaligned(built.function, cluster);
       built.extent = 0;
+      built.inPlace = kind->getInPlace(built.function);
       built.launch = {kind->countBlocks(built.function), kind->threads};
       return built;
     }
@@ -213,6 +214,7 @@ public:
     for (auto kernel : kernels.getOps<func::FuncOp>()) {
       BuiltKernel &built = known[kernel.getName()];
       if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
+        built.inPlace = kind->getInPlace(kernel);
         built.launch = {kind->countBlocks(kernel), kind->threads};
         continue;
       }

@@ -20,7 +20,12 @@ using namespace mlir;
 namespace partita::codegen::cuda {
 namespace {
 
-struct Recurrent {
+/// Operands and results do not overlap.
+struct Apart {
+  static SmallVector<int64_t> getInPlace(func::FuncOp) { return {}; }
+};
+
+struct Recurrent : Apart {
   static constexpr int64_t kThreads = kRecurrentThreads;
   static auto find(auto place) { return getRecurrentLayer(place); }
   static LogicalResult check(nn::ClusterOp cluster) {
@@ -32,7 +37,7 @@ struct Recurrent {
   }
 };
 
-struct Scan {
+struct Scan : Apart {
   static constexpr int64_t kThreads = kScanThreads;
   static auto find(auto place) { return getLongScan(place); }
   static LogicalResult check(nn::ClusterOp) { return success(); }
@@ -41,7 +46,7 @@ struct Scan {
   }
 };
 
-struct Selection {
+struct Selection : Apart {
   static constexpr int64_t kThreads = kSelectThreads;
   static auto find(auto place) { return getSelection(place); }
   static LogicalResult check(nn::ClusterOp) { return success(); }
@@ -52,6 +57,9 @@ struct Selection {
 
 struct RowScatter {
   static constexpr int64_t kThreads = kScatterThreads;
+  static SmallVector<int64_t> getInPlace(func::FuncOp kernel) {
+    return cuda::getInPlace(getRowScatter(kernel));
+  }
   static auto find(auto place) { return getRowScatter(place); }
   static LogicalResult check(nn::ClusterOp) { return success(); }
   static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
@@ -64,6 +72,7 @@ constexpr SpecialKernel kKernel = {
     [](nn::ClusterOp cluster) { return bool(Kind::find(cluster)); },
     [](func::FuncOp kernel) { return bool(Kind::find(kernel)); },
     [](func::FuncOp kernel) { return countBlocks(Kind::find(kernel)); },
+    Kind::getInPlace,
     Kind::kThreads,
     Kind::check,
     Kind::emit};

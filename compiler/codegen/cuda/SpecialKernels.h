@@ -28,6 +28,8 @@ struct SpecialKernel {
   bool (*isFunction)(mlir::func::FuncOp kernel);
   /// Blocks of the grid.
   int64_t (*countBlocks)(mlir::func::FuncOp kernel);
+  /// Pairs (operand, result) that may overlap.
+  llvm::SmallVector<int64_t> (*getInPlace)(mlir::func::FuncOp kernel);
   /// Threads of a block.
   int64_t threads;
   /// Fails, with a diagnostic, if there is no such kernel for the cluster.

@@ -26,7 +26,7 @@ public:
       : ThreadBuilder(scatter.getLoc(), kernel.getContext()), scatter(scatter),
         columns(scatter.getType().getDimSize(1)),
         updates(scatter.getPlaces().getType().getDimSize(0)) {
-    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
+    func::FuncOp func = declareKernel(kernel, getInPlace(scatter), target);
     b.setInsertionPoint(func.getBody().front().getTerminator());
     auto argument = [&](Value tensor) -> Value {
       return func.getArgument(cast<BlockArgument>(tensor).getArgNumber());

@@ -70,4 +70,10 @@ int64_t countBlocks(nn::ScatterOp scatter) {
                           countRowsOfBlock(scatter));
 }
 
+SmallVector<int64_t> getInPlace(nn::ScatterOp scatter) {
+  if (auto upon = dyn_cast<BlockArgument>(scatter.getX()))
+    return {upon.getArgNumber(), 0};
+  return {};
+}
+
 } // namespace partita::codegen::cuda

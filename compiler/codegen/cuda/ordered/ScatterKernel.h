@@ -45,6 +45,10 @@ int64_t countRowsOfBlock(nn::ScatterOp scatter);
 /// Blocks of the kernel's grid.
 int64_t countBlocks(nn::ScatterOp scatter);
 
+/// The pair (operand, result) that may overlap, if there is one: a block reads
+/// what its rows are before it writes them.
+llvm::SmallVector<int64_t> getInPlace(nn::ScatterOp scatter);
+
 /// Appends what each thread does to `target`, under the kernel's name.
 mlir::LogicalResult emitScatter(mlir::func::FuncOp kernel,
                                 nn::ScatterOp scatter, mlir::ModuleOp target);

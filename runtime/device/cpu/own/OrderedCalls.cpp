@@ -206,7 +206,8 @@ private:
   void runPart(int64_t begin, int64_t end) override {
     const int64_t width = dim(0, 1), count = dim(1, 0);
     T *rows = data<T>(3) + begin * width;
-    std::copy_n(data<T>(0) + begin * width, (end - begin) * width, rows);
+    if (const T *x = data<T>(0) + begin * width; x != rows)
+      std::copy_n(x, (end - begin) * width, rows);
     const int64_t *places = data<int64_t>(1);
     const T *updates = data<T>(2);
     for (int64_t i = 0; i < count; ++i) {

@@ -162,7 +162,7 @@ module attributes {plan.target = "cuda:sm_90"} {
     return %0 : tensor<8x1x2x4xf32>
   }
   // A block for each row of a sum of many updates; a thread for each element of a short one.
-  // CHECK: #plan.kernel<"k6_scatter", extent = 0, grain = 1, launch = [1250, 256]>
+  // CHECK: #plan.kernel<"k6_scatter", extent = 0, grain = 1, in_place = [0, 0], launch = [1250, 256]>
   // CHECK: #plan.kernel<"k7_scatter", extent = 0, grain = 1, in_place = [0, 0], launch = [1, 128]>
   func.func @scatters(%x: tensor<5000x64xf32>, %p: tensor<100xi64>, %u: tensor<100x64xf32>, %y: tensor<16x4xf32>, %v: tensor<100x4xf32>) -> (tensor<5000x64xf32>, tensor<16x4xf32>) {
     %0 = nn.cluster kernel (%a = %x, %b = %p, %c = %u) : (tensor<5000x64xf32>, tensor<100xi64>, tensor<100x64xf32>) -> tensor<5000x64xf32> {

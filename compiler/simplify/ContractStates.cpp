@@ -1,0 +1,73 @@
+//===- ContractStates.cpp - Products of states as they lie ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/simplify/Passes.h"
+
+using namespace mlir;
+
+namespace partita::simplify {
+
+#define GEN_PASS_DEF_CONTRACTSTATESPASS
+#include "compiler/simplify/Passes.h.inc"
+
+namespace {
+
+/// The state that a transpose turns, or null.
+nn::TransposeOp getTurnedState(Value operand) {
+  auto transpose = operand.getDefiningOp<nn::TransposeOp>();
+  if (!transpose)
+    return {};
+  auto parameter = transpose.getX().getDefiningOp<nn::ParameterOp>();
+  return parameter && parameter.getState() ? transpose : nn::TransposeOp();
+}
+
+/// The dimensions of the state for those of its transpose.
+SmallVector<int64_t> ofState(nn::TransposeOp transpose,
+                             ArrayRef<int64_t> dims) {
+  return llvm::map_to_vector(
+      dims, [&](int64_t dim) { return transpose.getPermutation()[dim]; });
+}
+
+/// Whether the dimensions that a product keeps have the same order in the
+/// state.
+bool keepsOrder(nn::TransposeOp transpose, ArrayRef<int64_t> batch,
+                ArrayRef<int64_t> contract) {
+  int64_t last = -1;
+  for (int64_t dim = 0; dim < transpose.getType().getRank(); ++dim) {
+    if (llvm::is_contained(batch, dim) || llvm::is_contained(contract, dim))
+      continue;
+    const int64_t before = transpose.getPermutation()[dim];
+    if (before < last)
+      return false;
+    last = before;
+  }
+  return true;
+}
+
+struct ContractStatesPass : impl::ContractStatesPassBase<ContractStatesPass> {
+  using ContractStatesPassBase::ContractStatesPassBase;
+
+  void runOnOperation() override {
+    getOperation().walk([](nn::DotOp dot) {
+      if (nn::TransposeOp lhs = getTurnedState(dot.getLhs());
+          lhs && keepsOrder(lhs, dot.getLhsBatch(), dot.getLhsContract())) {
+        dot.getLhsMutable().assign(lhs.getX());
+        dot.setLhsBatch(ofState(lhs, dot.getLhsBatch()));
+        dot.setLhsContract(ofState(lhs, dot.getLhsContract()));
+      }
+      if (nn::TransposeOp rhs = getTurnedState(dot.getRhs());
+          rhs && keepsOrder(rhs, dot.getRhsBatch(), dot.getRhsContract())) {
+        dot.getRhsMutable().assign(rhs.getX());
+        dot.setRhsBatch(ofState(rhs, dot.getRhsBatch()));
+        dot.setRhsContract(ofState(rhs, dot.getRhsContract()));
+      }
+    });
+  }
+};
+
+} // namespace
+} // namespace partita::simplify
