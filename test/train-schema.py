@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/train.schema.json and docs/training.md have the keys, the kinds and the settings that partita-compile --train knows, and the schema takes the files
+"""docs/train.schema.json and docs/training-file.md have the keys, the kinds and the settings that partita-compile --train knows, and the schema takes the files
 that it takes. Files are written as JSON, which is YAML.
 
     train-schema.py PARTITA_COMPILE
@@ -160,7 +160,7 @@ def check_examples(compiler, page):
 
 
 def main():
-    compiler, page = sys.argv[1], (REPOSITORY / "docs" / "training.md").read_text()
+    compiler, page = sys.argv[1], (REPOSITORY / "docs" / "training-file.md").read_text()
     wrong = [*check_names(compiler, page), *check_documents(compiler), *check_examples(compiler, page)]
     for text in wrong:
         print(text)

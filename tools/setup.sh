@@ -3,7 +3,7 @@
 #
 #   tools/setup.sh              everything
 #   tools/setup.sh --runtime    only what the runtime needs (no MLIR, no ONNX)
-#   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/testing.md)
+#   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/fuzzing.md)
 #
 # Tests that compare with ONNX Runtime, and the documentation, have a Python environment of their own; where it cannot be installed they say skipped.
 # The part of ONNX that is used is built once (tools/onnx), from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita).

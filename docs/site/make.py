@@ -21,12 +21,12 @@ sys.path.insert(0, str(HERE))
 import capi  # noqa: E402
 
 GUIDES = {
-    "Begin": ("overview", "tutorial", "glossary", "status", "performance", "troubleshooting"),
+    "Begin": ("overview", "tutorial", "glossary", "status", "performance", "performance-training", "troubleshooting"),
     "Use": ("compile", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving"),
-    "Train": ("training", "gradients", "derivatives", "training-data", "checkpoints", "replicas"),
+    "Train": ("training", "training-file", "training-step", "training-pipelines", "training-replicas", "training-data", "checkpoints", "gradients", "derivatives", "replicas"),
     "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "numerics"),
-    "GPUs": ("cuda", "cuda-device", "cuda-libraries", "cuda-several", "cuda-ops", "cudnn-attention"),
-    "Contribute": ("testing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
+    "GPUs": ("cuda", "cuda-executed", "cuda-device", "cuda-libraries", "cuda-several", "cuda-ops", "cudnn-attention"),
+    "Contribute": ("testing", "tests", "fuzzing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
 }
 PROJECT = ("CONTRIBUTING", "CHANGELOG")
 EXAMPLES = ("mnist", "shakespeare", "cluster")

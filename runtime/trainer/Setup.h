@@ -24,7 +24,7 @@
 
 namespace partita::runtime::train {
 
-/// How the learning rate changes. See docs/training.md.
+/// How the learning rate changes. See docs/training-file.md.
 struct RateSchedule {
   std::string kind = "constant"; ///< step, linear, cosine, wsd
   int64_t warmup = 0, steps = 0, every = 0, decay = 0;

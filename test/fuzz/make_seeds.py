@@ -7,7 +7,7 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   artifact, plan   what partita-compile (in BIN) makes of those that compile, and of a small model that is trained; plans get kernels named k00, k01, ...
   partition        partition files: those that partita-compile writes, and the features of the README
   orders           schedules that are files: orders of a pipeline as PyTorch writes and prints them
-  train-file       files that say how a model is trained: the features of docs/training.md, and brackets
+  train-file       files that say how a model is trained: the features of docs/training-file.md, and brackets
   module           those models as functions of the nn dialect
   machine, machine-rates  what partita-run --calibrate writes, with tables of two points, and brackets
   constant         the seeds of npy and tensor-proto

@@ -617,7 +617,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "cross_entropy:logits,ignore_index=0,label_smoothing=0.1")
       ->type_name("LOSS");
   app.add_option("--train", raw.train,
-                 "train the model as this file says (docs/training.md); "
+                 "train the model as this file says (docs/training-file.md); "
                  "`partita-run --train` runs the artifact")
       ->type_name("FILE");
   app.add_option("--optimizer", raw.optimizer,

@@ -8,6 +8,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_RECOMPUTE_FLOWNETWORK_H
 #define PARTITA_COMPILER_PIPELINE_RECOMPUTE_FLOWNETWORK_H
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
