@@ -27,6 +27,7 @@
 namespace partita::driver {
 
 class Timing;
+struct PhaseReport;
 
 /// Where compilation stops: `--emit`, or one of those that print no IR.
 enum class EmitKind {
@@ -108,6 +109,8 @@ struct CompileOptions {
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
       progress;
+  /// If not null: told of each phase of passes that has run.
+  llvm::function_ref<void(const PhaseReport &)> report;
   /// If not null: takes the time of parts and passes.
   Timing *timing = nullptr;
 

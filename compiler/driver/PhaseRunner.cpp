@@ -18,6 +18,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
 
+#include <chrono>
+
 using namespace mlir;
 
 namespace partita::driver {
@@ -58,6 +60,12 @@ std::string quote(StringRef word) {
   return quoted + "'";
 }
 
+int64_t countOps(ModuleOp module) {
+  int64_t count = 0;
+  module->walk([&](Operation *) { ++count; });
+  return count;
+}
+
 } // namespace
 
 LogicalResult PhaseRunner::run(ModuleOp module, const PhaseRun &phase) {
@@ -69,19 +77,31 @@ LogicalResult PhaseRunner::run(ModuleOp module, const PhaseRun &phase) {
   if (timing)
     pm.addInstrumentation(timing->watchPasses());
   phase.addPasses(pm);
+  PhaseReport done;
+  if (report)
+    done.opsBefore = countOps(module);
+  const auto begin = std::chrono::steady_clock::now();
   if (failed(pm.run(module)))
     return failure();
   if (isLong(module))
     verifyBehind(phase.name, module);
+  std::string flag = "--" + phase.name.str();
+  if (!phase.options.empty())
+    flag = quote(flag + "=" + phase.options);
+  if (report) {
+    done.flag = flag;
+    done.opsAfter = countOps(module);
+    done.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    report(done);
+  }
   if (folder.empty())
     return success();
-  const std::string flag = "--" + phase.name.str() +
-                           (phase.options.empty() ? "" : "=" + phase.options);
   StringRef name = phase.name;
   name.consume_front("partita-");
   return write(module, name,
-               "partita-opt --mlir-print-debuginfo " +
-                   (phase.options.empty() ? flag : quote(flag)) + " " +
+               "partita-opt --mlir-print-debuginfo " + flag + " " +
                    files.back());
 }
 

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <functional>
 #include <string>
@@ -26,6 +27,14 @@ struct PhaseRun {
   std::function<void(mlir::OpPassManager &)> addPasses;
 };
 
+/// What a phase did.
+struct PhaseReport {
+  std::string flag; ///< of partita-opt, with its options
+  int64_t opsBefore = 0, opsAfter = 0;
+  double seconds = 0;
+};
+using ReportFn = llvm::function_ref<void(const PhaseReport &)>;
+
 /// Runs phases. If it has a folder, it writes the IR behind each into a file
 /// there, whose first line is the command that makes it of the file before:
 ///
@@ -34,9 +43,10 @@ struct PhaseRun {
 class PhaseRunner {
 public:
   /// `folder`: where IR is written; empty: nowhere. `timing`, which may be
-  /// null, takes the time of passes.
-  PhaseRunner(std::string folder, Timing *timing)
-      : folder(std::move(folder)), timing(timing) {}
+  /// null, takes the time of passes. `report`, which may be null, is told of
+  /// each phase that has run.
+  PhaseRunner(std::string folder, Timing *timing, ReportFn report)
+      : folder(std::move(folder)), timing(timing), report(report) {}
 
   /// Runs a phase. The module is verified after each of its passes.
   mlir::LogicalResult run(mlir::ModuleOp module, const PhaseRun &phase);
@@ -52,6 +62,7 @@ public:
 private:
   const std::string folder;
   Timing *const timing;
+  const ReportFn report;
   std::vector<std::string> files; ///< their names, in order
 };
 

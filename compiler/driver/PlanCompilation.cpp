@@ -43,7 +43,8 @@ PlanCompilation::PlanCompilation(MLIRContext &context, CompileOptions options,
                                  int plans)
     : context(context), options(std::move(options)),
       targets(std::move(targets)), plan(plan), plans(plans),
-      runner(getDumpFolder(this->options, plan, plans), this->options.timing) {}
+      runner(getDumpFolder(this->options, plan, plans), this->options.timing,
+             this->options.report) {}
 
 emit::CompiledPlan PlanCompilation::take() {
   place.reset();
@@ -157,7 +158,7 @@ LogicalResult
 PlanCompilation::runPlanPhases(ModuleOp module,
                                const pipeline::PartitionOptions &partition,
                                EmitKind until, bool isAdvice) {
-  PhaseRunner silent("", options.timing);
+  PhaseRunner silent("", options.timing, nullptr);
   for (const PhaseRun &phase : getPlanPhases(options, partition, until)) {
     if (phase.name == passes::kLower.name)
       begin(lowering);

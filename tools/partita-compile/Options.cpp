@@ -704,6 +704,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "need and send, of a model whose files of weights need not be "
                "there");
   app.add_flag("--quiet", result.quiet, "print nothing but errors");
+  app.add_flag("--verbose", result.verbose,
+               "say what is done, on standard error: each part of the "
+               "compilation, and each phase of passes as partita-opt calls it, "
+               "with the number of ops before and after it, and its time");
   app.add_flag("--timing", result.timing,
                "say where compile time goes, on standard error: the parts of "
                "the compilation, and the passes that take longest");

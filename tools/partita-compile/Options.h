@@ -17,6 +17,7 @@ struct CommandLine {
   bool plan = false;      ///< print the plan, and make no artifact
   bool json = false;      ///< the plan as one JSON object on standard output
   bool quiet = false;     ///< no plan, no remarks
+  bool verbose = false;   ///< what each phase does, on standard error
   bool timing = false;    ///< where compile time goes, on standard error
   bool describe = false;  ///< list the model's inputs, outputs and dimensions
   bool listOps = false;   ///< list the ops of ONNX that can be compiled

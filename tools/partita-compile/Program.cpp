@@ -8,6 +8,7 @@
 #include "tools/partita-compile/Program.h"
 
 #include "compiler/autodiff/ParameterList.h"
+#include "compiler/driver/PhaseRunner.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/import/graph/Describe.h"
 #include "compiler/import/graph/ListOps.h"
@@ -18,6 +19,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -88,6 +90,19 @@ static void showProgress(StringRef name, int phase, int phases) {
   barDrawn = true;
 }
 
+/// For --verbose: lines instead of a bar.
+static void printPart(StringRef name, int, int) {
+  llvm::errs() << name << "\n";
+}
+
+static void printPhase(const driver::PhaseReport &phase) {
+  llvm::errs() << llvm::format("  %5lld -> %5lld ops %8.3f s  ",
+                               static_cast<long long>(phase.opsBefore),
+                               static_cast<long long>(phase.opsAfter),
+                               phase.seconds)
+               << phase.flag << "\n";
+}
+
 int tools::runCompiler(int argc, char **argv, MLIRContext &context,
                        codegen::ObjectCache *objects) {
   CommandLine command;
@@ -107,6 +122,10 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
                                             llvm::outs(), command.json));
   if (!command.quiet)
     command.compile.progress = showProgress;
+  if (command.verbose) {
+    command.compile.progress = printPart;
+    command.compile.report = printPhase;
+  }
   driver::Timing timing;
   if (command.timing)
     command.compile.timing = &timing;
