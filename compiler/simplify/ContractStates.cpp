@@ -32,20 +32,24 @@ SmallVector<int64_t> ofState(nn::TransposeOp transpose,
       dims, [&](int64_t dim) { return transpose.getPermutation()[dim]; });
 }
 
-/// Whether the dimensions that a product keeps have the same order in the
-/// state.
-bool keepsOrder(nn::TransposeOp transpose, ArrayRef<int64_t> batch,
-                ArrayRef<int64_t> contract) {
-  int64_t last = -1;
-  for (int64_t dim = 0; dim < transpose.getType().getRank(); ++dim) {
-    if (llvm::is_contained(batch, dim) || llvm::is_contained(contract, dim))
-      continue;
-    const int64_t before = transpose.getPermutation()[dim];
-    if (before < last)
+/// Whether dimensions follow one another, so that they lie like one.
+bool areNeighbours(ArrayRef<int64_t> dims) {
+  for (size_t i = 1; i < dims.size(); ++i)
+    if (dims[i] != dims[i - 1] + 1)
       return false;
-    last = before;
-  }
   return true;
+}
+
+/// Whether the state is a matrix for a library, or one for each batch, with the
+/// dimensions that a product keeps in their order.
+bool isMatrix(nn::TransposeOp transpose, ArrayRef<int64_t> batch,
+              ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < transpose.getType().getRank(); ++dim)
+    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+      kept.push_back(transpose.getPermutation()[dim]);
+  return areNeighbours(kept) && areNeighbours(ofState(transpose, batch)) &&
+         areNeighbours(ofState(transpose, contract));
 }
 
 struct ContractStatesPass : impl::ContractStatesPassBase<ContractStatesPass> {
@@ -54,13 +58,13 @@ struct ContractStatesPass : impl::ContractStatesPassBase<ContractStatesPass> {
   void runOnOperation() override {
     getOperation().walk([](nn::DotOp dot) {
       if (nn::TransposeOp lhs = getTurnedState(dot.getLhs());
-          lhs && keepsOrder(lhs, dot.getLhsBatch(), dot.getLhsContract())) {
+          lhs && isMatrix(lhs, dot.getLhsBatch(), dot.getLhsContract())) {
         dot.getLhsMutable().assign(lhs.getX());
         dot.setLhsBatch(ofState(lhs, dot.getLhsBatch()));
         dot.setLhsContract(ofState(lhs, dot.getLhsContract()));
       }
       if (nn::TransposeOp rhs = getTurnedState(dot.getRhs());
-          rhs && keepsOrder(rhs, dot.getRhsBatch(), dot.getRhsContract())) {
+          rhs && isMatrix(rhs, dot.getRhsBatch(), dot.getRhsContract())) {
         dot.getRhsMutable().assign(rhs.getX());
         dot.setRhsBatch(ofState(rhs, dot.getRhsBatch()));
         dot.setRhsContract(ofState(rhs, dot.getRhsContract()));

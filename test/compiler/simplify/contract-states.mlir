@@ -17,19 +17,23 @@ func.func @both_sides(%x: tensor<2x4xf32>, %y: tensor<2x9xf32>) -> (tensor<2x9xf
   return %0, %1 : tensor<2x9xf32>, tensor<4x2xf32>
 }
 
-// Batch dimensions are renamed, too; those that stay must keep their order.
+// Batch dimensions are renamed, too. Those that are kept, contracted or of the batch must follow one another in the state, for a library to see a matrix.
 // CHECK-LABEL: func.func @ranks
 // CHECK-DAG: %[[K:.*]] = nn.parameter state @k
-// CHECK-DAG: %[[T:.*]] = nn.transpose %[[K]] [1, 3, 2, 0]
-// CHECK-DAG: nn.dot %{{.*}}, %[[K]] batch [0] x [1] contract [1] x [3] : tensor<3x5x7xf32>, tensor<2x3x4x5xf32> -> tensor<3x7x2x4xf32>
+// CHECK-DAG: %[[T:.*]] = nn.transpose %[[K]] [2, 3, 1, 0]
+// CHECK-DAG: %[[U:.*]] = nn.transpose %[[K]] [1, 3, 0, 2]
+// CHECK-DAG: nn.dot %{{.*}}, %[[K]] batch [0] x [2] contract [1] x [3] : tensor<4x5x7xf32>, tensor<2x3x4x5xf32> -> tensor<4x7x2x3xf32>
 // CHECK-DAG: nn.dot %{{.*}}, %[[T]] batch [0] x [0] contract [1] x [1]
-func.func @ranks(%x: tensor<3x5x7xf32>) -> (tensor<3x7x2x4xf32>, tensor<3x7x4x2xf32>) {
+// CHECK-DAG: nn.dot %{{.*}}, %[[U]] batch [0] x [0] contract [1] x [1]
+func.func @ranks(%x: tensor<4x5x7xf32>, %y: tensor<3x5x7xf32>) -> (tensor<4x7x2x3xf32>, tensor<4x7x3x2xf32>, tensor<3x7x2x4xf32>) {
   %k = nn.parameter state @k : tensor<2x3x4x5xf32>
-  %t = nn.transpose %k [1, 3, 0, 2] : tensor<2x3x4x5xf32> -> tensor<3x5x2x4xf32>
-  %0 = nn.dot %x, %t batch [0] x [0] contract [1] x [1] : tensor<3x5x7xf32>, tensor<3x5x2x4xf32> -> tensor<3x7x2x4xf32>
-  %u = nn.transpose %k [1, 3, 2, 0] : tensor<2x3x4x5xf32> -> tensor<3x5x4x2xf32>
-  %1 = nn.dot %x, %u batch [0] x [0] contract [1] x [1] : tensor<3x5x7xf32>, tensor<3x5x4x2xf32> -> tensor<3x7x4x2xf32>
-  return %0, %1 : tensor<3x7x2x4xf32>, tensor<3x7x4x2xf32>
+  %s = nn.transpose %k [2, 3, 0, 1] : tensor<2x3x4x5xf32> -> tensor<4x5x2x3xf32>
+  %0 = nn.dot %x, %s batch [0] x [0] contract [1] x [1] : tensor<4x5x7xf32>, tensor<4x5x2x3xf32> -> tensor<4x7x2x3xf32>
+  %t = nn.transpose %k [2, 3, 1, 0] : tensor<2x3x4x5xf32> -> tensor<4x5x3x2xf32>
+  %1 = nn.dot %x, %t batch [0] x [0] contract [1] x [1] : tensor<4x5x7xf32>, tensor<4x5x3x2xf32> -> tensor<4x7x3x2xf32>
+  %u = nn.transpose %k [1, 3, 0, 2] : tensor<2x3x4x5xf32> -> tensor<3x5x2x4xf32>
+  %2 = nn.dot %y, %u batch [0] x [0] contract [1] x [1] : tensor<3x5x7xf32>, tensor<3x5x2x4xf32> -> tensor<3x7x2x4xf32>
+  return %0, %1, %2 : tensor<4x7x2x3xf32>, tensor<4x7x3x2xf32>, tensor<3x7x2x4xf32>
 }
 
 // A weight that is not trained is turned when the model is loaded.
