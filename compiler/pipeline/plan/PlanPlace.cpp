@@ -120,6 +120,7 @@ public:
   explicit ProgramPlacer(plan::ProgramOp program) : program(program) {}
 
   void place() {
+    fillWhatIsSummedUpon();
     collectTimes();
     addLastingValues();
     addLocalValues();
@@ -424,6 +425,44 @@ private:
     for (auto &[slot, list] : copies)
       std::replace(list.begin(), list.end(), static_cast<size_t>(from),
                    static_cast<size_t>(to));
+  }
+
+  /// The instruction of the load program that fills a constant with numbers
+  /// that its kernel knows, or null.
+  plan::DispatchOp findFill(Value slot) {
+    for (Operation *user : slot.getUsers())
+      if (auto fill = dyn_cast<plan::DispatchOp>(user);
+          fill && isa<plan::LoadOp>(fill->getParentOp()) &&
+          fill.getInputs().empty() && fill.getOutputs().size() == 1)
+        return fill;
+    return {};
+  }
+
+  /// A call that adds upon such a constant, as rows are added upon zeros, adds
+  /// upon its own result, which the kernel fills before. So nobody keeps a
+  /// table of zeros.
+  void fillWhatIsSummedUpon() {
+    SmallVector<plan::CallOp> calls;
+    for (auto unit : program.getBody().front().getOps<plan::UnitOp>())
+      llvm::append_range(calls, unit.getBody().front().getOps<plan::CallOp>());
+    for (plan::CallOp call : calls)
+      for (auto [operand, result] : call.getCall().getInPlacePairs()) {
+        Value from = call.getInputs()[operand], to = call.getOutputs()[result];
+        plan::DispatchOp fill = findFill(from);
+        if (!fill || from.getType() != to.getType() ||
+            llvm::is_contained(call.getInputs(), to))
+          continue;
+        auto copy = cast<plan::DispatchOp>(OpBuilder(call).clone(*fill));
+        copy.getOutputsMutable()[0].set(to);
+        call.getInputsMutable()[operand].set(to);
+        if (!from.hasOneUse())
+          continue;
+        plan::LoadOp load = fill->getParentOfType<plan::LoadOp>();
+        fill.erase();
+        from.getDefiningOp()->erase();
+        if (load.getBody().front().empty())
+          load.erase();
+      }
   }
 
   /// What a call adds upon must be in the result's bytes before.
