@@ -69,7 +69,7 @@ GRADIENT_FAULTS = [
     (EMITTER, "mul(b, inner, -window.dilation)", "mul(b, inner, -1)", "derivatives forget the dilation"),
     (TERMS, "return ReduceKind::min;", "return ReduceKind::max;", "of equal elements of a window the last one gets all"),
     (WEIGHTS, "sum[i] += part[i];", "sum[i] = part[i];", "only the last images of a slice count"),
-    (WEIGHTS, "const int64_t firstOut = slice * widestOut()", "const int64_t firstOut = 0 * slice", "all slices read the first channels"),
+    (WEIGHTS, "firstOut = slice * outWidth,", "firstOut = 0 * slice * outWidth,", "all slices read the first channels"),
     (CONTRACTION, "return otherContract[a] < otherContract[b];", "return otherContract[a] > otherContract[b];", "contracted dimensions in the wrong order"),
     (ORDERED, "dy.get(), getDim())\n           .reverse(getDim())});", "dy.get(), getDim())});", "sums from the other end stay reversed"),
     (ORDERED, "lookUp(dy, places, isWritten, updates.shape())", "lookUp(dy, places, isInside, updates.shape())", "an update that is overwritten gets a derivative"),
