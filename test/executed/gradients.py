@@ -487,6 +487,28 @@ def check_labels(work):
     print("labels that are no classes are errors")
 
 
+def check_unnamed(work):
+    """One file may go without a name: it is for the input that the others are not for."""
+    model, artifact = work / "unnamed.onnxtxt", work / "unnamed.partita"
+    model.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[3,5] x) => (float[3,5] y) {\n y = Identity (x)\n}\n')
+    compile_model(model, artifact, "--gradients", "inputs", "--loss", "cross_entropy:y")
+    x, target = work / "unnamed.x.npy", work / "unnamed.target.npy"
+    np.save(x, np.arange(15, dtype=np.float32).reshape(3, 5))
+    np.save(target, np.array([0, 4, 2]))
+    ways = [(f"x={x}", f"target={target}"), (x, f"target={target}"), (f"target={target}", x), (target, f"x={x}")]
+    found = set()
+    for way in ways:
+        run_artifact(artifact, "--input", way[0], "--input", way[1], "--output", work / "unnamed.npz")
+        found.add((work / "unnamed.npz").read_bytes())
+    if len(found) != 1:
+        raise Failure("inputs without a name give other numbers")
+    for way in ((x,), (x, target), (f"x={x}", f"target={target}", x)):
+        said = run_artifact(artifact, *(word for path in way for word in ("--input", path)), expect=1)
+        if "the model has 2 inputs; say which one" not in said:
+            raise Failure(f"{way}: {said}")
+    print("one input may go without a name")
+
+
 def check_errors(work):
     model = work / "wrong.onnxtxt"
     for body, flags, text in ERRORS:
@@ -513,6 +535,7 @@ def check():
             check_kept(work)
             check_published(work)
             check_labels(work)
+            check_unnamed(work)
             check_errors(work)
 
 

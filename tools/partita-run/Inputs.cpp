@@ -12,6 +12,7 @@
 #include "runtime/base/NearestName.h"
 #include "runtime/io/TensorFiles.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -73,6 +74,15 @@ Status give(const Model &model, InputTensors &inputs, size_t input,
                          "' is given twice");
   inputs[input] = std::move(tensor);
   return Status();
+}
+
+/// A file with the tensor of one input.
+Status readTensor(const Model &model, const std::string &path, size_t input,
+                  InputTensors &inputs) {
+  Expected<Tensor> tensor =
+      runtime::readTensor(path, model.inputs[input].dtype);
+  return tensor ? give(model, inputs, input, std::move(*tensor))
+                : tensor.status();
 }
 
 /// A file with the whole of a sequence or an optional.
@@ -146,6 +156,7 @@ Status readArchive(const Model &model, const Argument &argument,
 Expected<InputTensors> readInputs(const Model &model,
                                   const std::vector<std::string> &arguments) {
   InputTensors inputs(model.inputs.size());
+  std::vector<std::string> unnamed; // files for what no other one is for
   for (const std::string &text : arguments) {
     Expected<Argument> argument = parseArgument(model, text);
     if (!argument)
@@ -160,22 +171,30 @@ Expected<InputTensors> readInputs(const Model &model,
         return status;
       continue;
     }
-    if (!argument->input) {
-      if (model.inputs.size() != 1)
-        return Status::error("the model has " +
-                             std::to_string(model.inputs.size()) +
-                             " inputs; say which one '" + argument->path +
-                             "' is for, with --input NAME=" + argument->path);
-      argument->input = 0;
+    if (!argument->input && model.inputs.size() != 1) {
+      unnamed.push_back(argument->path);
+      continue;
     }
-    const Port &port = model.inputs[*argument->input];
-    Expected<Tensor> tensor = runtime::readTensor(argument->path, port.dtype);
-    if (!tensor)
-      return tensor.status();
-    if (Status status = give(model, inputs, *argument->input, *tensor);
+    if (Status status = readTensor(model, argument->path,
+                                   argument->input.value_or(0), inputs);
         !status.ok())
       return status;
   }
+  if (unnamed.empty())
+    return inputs;
+  const auto isLeft = [](const auto &input) { return !input; };
+  if (unnamed.size() > 1 ||
+      std::count_if(inputs.begin(), inputs.end(), isLeft) != 1)
+    return Status::error("the model has " +
+                         std::to_string(model.inputs.size()) +
+                         " inputs; say which one '" + unnamed.front() +
+                         "' is for, with --input NAME=" + unnamed.front());
+  const auto left = std::find_if(inputs.begin(), inputs.end(), isLeft);
+  if (Status status =
+          readTensor(model, unnamed.front(),
+                     static_cast<size_t>(left - inputs.begin()), inputs);
+      !status.ok())
+    return status;
   return inputs;
 }
 

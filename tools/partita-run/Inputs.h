@@ -17,8 +17,9 @@ namespace partita::run {
 
 using namespace feed;
 
-/// Reads the files of --input ("name=file" or "file"). The error for an unknown
-/// name suggests the nearest known one.
+/// Reads the files of --input ("name=file" or "file"). One file without a name
+/// is for the input that no other file is for. The error for an unknown name
+/// suggests the nearest known one.
 runtime::Expected<InputTensors>
 readInputs(const Model &model, const std::vector<std::string> &arguments);
 

@@ -107,7 +107,8 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->type_name("NAME=SIZE");
   app.add_option("--input,-i", options.inputs,
                  "NAME=FILE: an input's samples, .npy or .pb (TensorProto); "
-                 "NAME= may be left out if there is one input. The elements of "
+                 "NAME= may be left out of one file, if the other inputs are "
+                 "given. The elements of "
                  "a sequence x are the inputs x.0, x.1, ...; x=FILE.pb "
                  "(SequenceProto, OptionalProto) gives them all. A .npz file "
                  "gives the inputs its arrays are named after. May be repeated")
