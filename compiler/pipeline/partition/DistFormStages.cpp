@@ -340,7 +340,8 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
     FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
     if (failed(backward))
       return signalPassFailure();
-    gatherAgain(*function);
+    const bool turns = !order->empty() && !backward->ofLastStage;
+    gatherAgain(*function, turns ? order->back() : -1);
     if (failed(handStatesOn(*function)))
       return signalPassFailure();
     repeatSums(*function);

@@ -111,12 +111,14 @@ llvm::DenseSet<Operation *> findGathered(func::FuncOp function) {
 
 namespace {
 
-/// Gives each unit its own ops that make what devices gather of states.
+/// Gives each unit its own ops that make what devices gather of states. Where
+/// one unit has a forward and its backward, the last of the forward may be the
+/// first of the backward: a classifier's weights, or a table that is one.
 class Gatherer {
 public:
-  explicit Gatherer(func::FuncOp function)
+  Gatherer(func::FuncOp function, int64_t turningStage)
       : block(function.getBody().front()), phases(function),
-        gathered(findGathered(function)) {}
+        gathered(findGathered(function)), turningStage(turningStage) {}
 
   void run() {
     SmallVector<Operation *> readers;
@@ -127,8 +129,11 @@ public:
     }
     for (Operation *op : readers)
       for (OpOperand &operand : op->getOpOperands())
-        if (gathered.contains(operand.get().getDefiningOp()))
+        if (gathered.contains(operand.get().getDefiningOp())) {
+          if (keyOf(op).first == turningStage)
+            noteReader(op, operand.get().getDefiningOp());
           operand.set(make(operand.get(), keyOf(op), op));
+        }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (gathered.contains(&op) && op.use_empty())
         op.erase();
@@ -141,6 +146,31 @@ private:
   Key keyOf(Operation *op) const {
     return {getStage(op), op->hasAttr(analysis::kRecomputedAttr) ||
                               phases.get(op) == dist::Phase::backward};
+  }
+
+  /// Notes what the forward of the turning stage gathered last, and hands it to
+  /// the backward, if that reads it before it gathers anything else.
+  void noteReader(Operation *reader, Operation *op) {
+    const Key key = keyOf(reader);
+    if (copies.contains({op, key}))
+      return;
+    llvm::SmallDenseSet<Operation *> needed;
+    collect(op, needed);
+    if (key.second)
+      for (Operation *part : needed)
+        if (last.contains(part))
+          copies[{part, key}] = copies.at({part, Key{key.first, false}});
+    last.clear();
+    if (!key.second)
+      last = std::move(needed);
+  }
+
+  /// The op, and what is gathered for it.
+  void collect(Operation *op, llvm::SmallDenseSet<Operation *> &ops) const {
+    if (ops.insert(op).second)
+      for (Value operand : op->getOperands())
+        if (gathered.contains(operand.getDefiningOp()))
+          collect(operand.getDefiningOp(), ops);
   }
 
   static int64_t numberOf(Operation *op) {
@@ -179,6 +209,8 @@ private:
   Block &block;
   const Phases phases;
   const llvm::DenseSet<Operation *> gathered;
+  const int64_t turningStage;            ///< -1: none
+  llvm::SmallDenseSet<Operation *> last; ///< for the last reader of forward
   std::map<std::pair<Operation *, Key>, Operation *> copies;
   std::map<std::pair<int64_t, Key>, int64_t> numbers; ///< of clusters
   int64_t nextCluster = 0;
@@ -186,7 +218,9 @@ private:
 
 } // namespace
 
-void gatherAgain(func::FuncOp function) { Gatherer(function).run(); }
+void gatherAgain(func::FuncOp function, int64_t turningStage) {
+  Gatherer(function, turningStage).run();
+}
 
 void repeatSums(func::FuncOp function) {
   SmallVector<nn::SumMicroBatchesOp> sums(

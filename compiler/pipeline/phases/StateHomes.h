@@ -39,8 +39,10 @@ llvm::DenseSet<mlir::Operation *> findGathered(mlir::func::FuncOp function);
 /// What is gathered, each unit that reads it makes for itself, just before it
 /// is read: it would take the memory that the parts have spared if it were kept
 /// from forward to backward, and more bytes than a part if it were sent to
-/// another stage.
-void gatherAgain(mlir::func::FuncOp function);
+/// another stage. `turningStage` is the stage, -1 if none, whose forward and
+/// backward are one unit: what it gathers last for its forward and first for
+/// its backward, it makes once.
+void gatherAgain(mlir::func::FuncOp function, int64_t turningStage);
 
 /// Sums over micro-batches are other names of their accumulators: each reader
 /// on the sum's own stage gets one of its own. Otherwise units of the stage

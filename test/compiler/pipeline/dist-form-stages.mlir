@@ -112,3 +112,40 @@ func.func @gathers(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<4x8xf32> {nn
   %6 = nn.sub %w, %5 {dist.stage = 0 : i64} : tensor<4x8xf32>
   return %loss, %6 : tensor<8x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// The forward and the backward of the last stage are one unit: what it gathers last for the one and first for the other, it gathers once.
+nn.weight state @a "a" : tensor<8x8xf32> part tensor<4x8xf32> = dense<1.0> : tensor<8x8xf32> {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+nn.weight state @b "b" : tensor<8x8xf32> part tensor<4x8xf32> = dense<1.0> : tensor<8x8xf32> {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// CHECK-LABEL: func.func @turns
+func.func @turns(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<4x8xf32> {nn.state = @a}, tensor<4x8xf32> {nn.state = @b})
+    attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 1>], dist.devices = array<i64: 0>, dist.schedule = "1f1b", dist.zero = 3 : i64} {
+  %a = nn.parameter state @a : tensor<4x8xf32>
+  %b = nn.parameter state @b : tensor<4x8xf32>
+  // CHECK: dist.stage "F0" 0 on @d0
+  // CHECK: %[[A:.*]] = dist.all_gather %{{.*}} reason "a"
+  // CHECK: nn.mul %{{.*}}, %[[A]]
+  // CHECK: %[[B:.*]] = dist.all_gather %{{.*}} reason "b"
+  // CHECK: nn.mul %{{.*}}, %[[B]]
+  // CHECK: nn.exp
+  // CHECK-NEXT: nn.mul %{{.*}}, %[[B]]
+  // CHECK: %[[A2:.*]] = dist.all_gather %{{.*}} reason "a"
+  // CHECK: nn.mul %{{.*}}, %[[A2]]
+  // CHECK-NOT: reason "b" {{.*}}dist.recomputed
+  %ga = dist.all_gather %a dim 0 blocks 1 axes ["data"] reason "a" {dist.stage = 0 : i64} : tensor<4x8xf32> -> tensor<8x8xf32>
+  %gb = dist.all_gather %b dim 0 blocks 1 axes ["data"] reason "b" {dist.stage = 0 : i64} : tensor<4x8xf32> -> tensor<8x8xf32>
+  %0 = nn.mul %x, %ga {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %1 = nn.mul %0, %gb {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %loss = nn.sum_micro_batches %1 {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %2 = nn.exp %1 {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %3 = nn.mul %2, %gb {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %4 = nn.mul %3, %ga {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %5 = dist.reduce_scatter sum %3 dim 0 blocks 1 axes ["data"] reason "parts" {dist.stage = 0 : i64} : tensor<8x8xf32> -> tensor<4x8xf32>
+  %6 = nn.sum_micro_batches %5 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  %7 = nn.sub %b, %6 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  %8 = dist.reduce_scatter sum %4 dim 0 blocks 1 axes ["data"] reason "parts" {dist.stage = 0 : i64} : tensor<8x8xf32> -> tensor<4x8xf32>
+  %9 = nn.sum_micro_batches %8 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  %10 = nn.sub %a, %9 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  return %loss, %10, %7 : tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
