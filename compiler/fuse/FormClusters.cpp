@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Rates.h"
 #include "compiler/analysis/Recomputed.h"
 #include "compiler/fuse/ClusterGraph.h"
@@ -12,7 +13,6 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -227,7 +227,7 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
         outline(cluster, loadOps);
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
-      sortTopologically(block);
+      analysis::putBehindOperands(*block);
       hastenSums(*block);
       delayRecomputed(*block);
     }

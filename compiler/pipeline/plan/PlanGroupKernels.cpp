@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
@@ -14,7 +15,6 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/dist/DistDialect.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -87,7 +87,7 @@ public:
       form(group, launchNs);
     // A group stands where its last member stood: views may stand before.
     if (!groups.empty())
-      sortTopologically(&block);
+      analysis::putBehindOperands(block);
   }
 
   /// Kernels that are part of groups alone are not compiled by themselves.

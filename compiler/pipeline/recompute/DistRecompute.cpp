@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Recomputed.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/ModelNodes.h"
@@ -17,7 +18,6 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -107,7 +107,7 @@ public:
     }
     for (const auto &[clusters, kept] : decisions)
       repeat(clusters, kept.repeated);
-    sortTopologically(&function.getBody().front());
+    analysis::putBehindOperands(function.getBody().front());
     Builder b(function.getContext());
     function->setAttr(
         kRecomputationAttr,

@@ -21,6 +21,24 @@ func.func @main(%x: tensor<8xf32>) -> tensor<2x4xf32> {
   return %3 : tensor<2x4xf32>
 }
 
+// A cluster stands where its last op stood, unless something before that reads it; all others stay in their order.
+// CHECK-LABEL: func.func @order
+func.func @order(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  // CHECK: nn.sin
+  // CHECK: %[[A:.*]]:2 = nn.cluster
+  // CHECK: nn.cluster kernel (%{{.*}} = %[[A]]#0)
+  // CHECK-NEXT: nn.exp
+  // CHECK: nn.tanh
+  // CHECK: nn.sqrt
+  %0 = nn.neg %x {nn.cluster = #nn.cluster<0, kernel>} : tensor<8xf32>
+  %1 = nn.sin %y : tensor<8xf32>
+  %2 = nn.exp %0 : tensor<8xf32>
+  %3 = nn.tanh %1 : tensor<8xf32>
+  %4 = nn.mul %0, %y {nn.cluster = #nn.cluster<0, kernel>} : tensor<8xf32>
+  %5 = nn.sqrt %y : tensor<8xf32>
+  return %2, %3, %4, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
 // CHECK-LABEL: func.func @constant
 func.func @constant() -> tensor<2xf32> {
   // CHECK: nn.cluster

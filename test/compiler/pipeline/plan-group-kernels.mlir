@@ -13,9 +13,9 @@ module attributes {plan.target = "cuda:sm_90"} {
   // CHECK: nn.tanh
   // CHECK: nn.relu
   // CHECK: nn.yield
+  // CHECK: nn.reshape %[[G]]#0
   // CHECK: nn.cluster kernel {{.*}} %[[G]]#1
   // CHECK-SAME: #plan.kernel<"k{{[0-9]}}_neg"
-  // CHECK: nn.reshape %[[G]]#0
   func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (!dist.placed<tensor<64xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>)
       attributes {dist.devices = array<i64: 0>, dist.device_count = 1 : i64} {
     %r:3 = dist.stage "F0" 0 on @d0 blocks ["B0"] (%x, %y) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (!dist.placed<tensor<64xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>, !dist.placed<tensor<8x8xf32>, @d0>) {
