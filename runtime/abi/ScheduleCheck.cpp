@@ -387,6 +387,7 @@ private:
     int64_t begin, end;
     Key key;
     int step;
+    int64_t state = -1; ///< that is read instead of bytes of the arena
   };
   /// Nobody means to read it.
   static constexpr int64_t kNoValue = -1;
@@ -776,8 +777,8 @@ private:
       endOutstanding(step, StepKind::start);
     Use use{0, 0, step.slot, 0};
     if (isState(step.slot)) {
-      if (step.kind != StepKind::store_output)
-        return where(index) + " uses a state, which instructions alone may";
+      if (step.kind != StepKind::store_output && step.kind != StepKind::start)
+        return where(index) + " uses a state, which it may not";
       Summary summary;
       summary.state_reads.emplace(slots[step.slot].offset, 0);
       if (std::string error = useStates(index, summary); !error.empty())
@@ -814,6 +815,9 @@ private:
         return error;
       if (use.begin != use.end)
         outstanding.push_back({use.begin, use.end, keyOf(step), index});
+      else if (isState(step.slot))
+        outstanding.push_back(
+            {0, 0, keyOf(step), index, slots[step.slot].offset});
       break;
     case StepKind::recv:
       received[keyOf(step)] = {use.begin, use.end, keyOf(step), index};
@@ -843,12 +847,17 @@ private:
         return where(index, instruction) + " reads a state that " +
                stepText(by->second.first, by->second.second) +
                " has written for the next step";
-    for (auto [state, instruction] : summary.state_writes)
+    for (auto [state, instruction] : summary.state_writes) {
       if (auto [by, isNew] =
               renewed.try_emplace(state, std::pair(index, instruction));
           !isNew)
         return where(index, instruction) + " writes a state that " +
                stepText(by->second.first, by->second.second) + " has written";
+      for (const Outstanding &sent : outstanding)
+        if (sent.state == state)
+          return where(index, instruction) + " writes a state while " +
+                 stepText(sent.step, 0) + " of it is outstanding";
+    }
     return "";
   }
 

@@ -34,9 +34,9 @@
 // own, a lane, to which the micro-batches add that have this copy; a slot of
 // the arena may name one. What has the span of a step is written once, by one
 // unit. A state has one value until a step writes it, once. Afterwards no
-// instruction of that step reads it: the new value is for the next step. Each
-// device has a state of its own, so nobody else uses one that is written. No
-// message reads or writes a state.
+// step of the program reads it: the new value is for the next step. Each device
+// has a state of its own, so nobody else uses one that is written. A collective
+// may read one, until it is finished; no other message reads or writes one.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read

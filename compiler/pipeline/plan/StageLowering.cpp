@@ -116,14 +116,7 @@ LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
                            << "' has no lowering: run --lower-clusters before";
   const bool isLoad = rates.isLoad(op);
   for (Value operand : op->getOperands()) {
-    int id = ids.lookup(operand);
-    // Other devices read what a device sends. Its states are its own.
-    if (isa<dist::CollectiveOpInterface>(op) &&
-        device.values[id].space == plan::Space::state) {
-      const int sent = addValue(device, operand);
-      copy(device, stage, operand, id, sent);
-      id = sent;
-    }
+    const int id = ids.lookup(operand);
     work.inputs.push_back(id);
     work.bytes += nn::getByteSize(device.values[id].type);
   }

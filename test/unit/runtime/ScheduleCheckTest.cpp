@@ -823,17 +823,33 @@ TEST(ScheduleCheckTraining, TwoStatesAreTwo) {
   EXPECT_EQ(check({p}), "");
 }
 
-TEST(ScheduleCheckTraining, NoMessageUsesAState) {
-  const std::string expected = " uses a state, which instructions alone may";
+TEST(ScheduleCheckTraining, ACollectiveReadsAStateBeforeItIsWritten) {
+  Learner reads = begun(1, {0});
+  Learner early = reads;
+  early.start(0, 0, early.state).finish(0, 0, early.local);
+  early.then(2, 0);
+  EXPECT_EQ(check({early}), "");
+  Learner meanwhile = reads;
+  meanwhile.start(0, 0, meanwhile.state);
+  meanwhile.then(2, 0);
+  meanwhile.finish(0, 0, meanwhile.local);
+  expectError({meanwhile},
+              "writes a state while start of collective 0, micro-batch 0"
+              " of it is outstanding");
+  Learner late = reads;
+  late.then(2, 0).start(0, 0, late.state).finish(0, 0, late.local);
+  expectError({late}, "start of collective 0, micro-batch 0 reads a state that "
+                      "step 'U2.0', micro-batch 0 has written for the next");
+}
+
+TEST(ScheduleCheckTraining, NoOtherMessageUsesAState) {
+  const std::string expected = " uses a state, which it may not";
   Program second(1);
   second.recv(0, 0, second.slot(0, 64));
   Learner sends(1);
   sends.send(0, 0, sends.state).wait(0, 0);
   expectError({sends, second},
               "send of channel 0, micro-batch 0 (x)" + expected);
-  Learner starts(1);
-  starts.start(0, 0, starts.state).finish(0, 0, starts.local);
-  expectError({starts}, "start of collective 0, micro-batch 0" + expected);
   Learner finishes(1);
   const int writes = finishes.unit({{{}, {finishes.local}}});
   finishes.run(writes, 0);
