@@ -222,10 +222,14 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
       sent[key] = slot;
     if (step.getStepKind() == abi::StepKind::wait)
       slot = sent[key];
+    if (step.getStepKind() == abi::StepKind::start)
+      started[key] = {slot, now(), stepCount};
     if (slot && info.access == abi::SlotAccess::written)
       write(find(slot), step);
     else if (slot)
       read(find(slot));
+    if (step.getStepKind() == abi::StepKind::finish)
+      finish(started[key], slot);
     return;
   }
   auto unit = units.find(run.getUnit());
@@ -260,6 +264,20 @@ void ArenaWalk::read(const Place *place) {
     open[number].end = now();
     open[number].last_step = stepCount;
   }
+}
+
+/// From its start to its finish a collective has both what it reads and what
+/// it writes.
+void ArenaWalk::finish(const Started &start, Value target) {
+  if (start.source)
+    read(find(start.source));
+  const Place *place = target ? find(target) : nullptr;
+  if (!place)
+    return;
+  LiveTensor &tensor =
+      open[static_cast<size_t>(openOf[place->number + copyOf(*place)])];
+  tensor.begin = start.time;
+  tensor.first_step = start.step;
 }
 
 /// Each write begins another tensor; what was there is needed no more.

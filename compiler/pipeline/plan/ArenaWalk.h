@@ -68,6 +68,11 @@ private:
     llvm::SmallVector<const Place *> reads, writes;
   };
 
+  struct Started {
+    mlir::Value source;
+    int64_t time = 0, step = 0;
+  };
+
   void addPlaces(mlir::Block &body);
   void addUnit(plan::UnitOp unit);
   void visit(plan::ScheduleStepOpInterface step);
@@ -76,6 +81,7 @@ private:
   size_t copyOf(const Place &place) const;
   void read(const Place *place);
   void write(const Place *place, mlir::Operation *writer);
+  void finish(const Started &start, mlir::Value target);
 
   mutable mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, Place> places;
@@ -86,6 +92,8 @@ private:
   std::vector<int64_t> openOf; ///< in `open`, by copy of a slot; -1: none
   /// By channel and micro-batch.
   llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Value> sent;
+  /// By collective and micro-batch.
+  llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, Started> started;
   int64_t microBatch = 0; ///< of the step at hand
   int64_t stepCount = 0;
 };
