@@ -257,8 +257,8 @@ TEST_F(TrainingPlanTest, RefusesWrongUsesOfStates) {
       {"reads a state that step 'U0: node', micro-batch 2 has written for the "
        "next step",
        [](TrainPlan &p) { p.steps().back().slot = p.w; }},
-      {"step 'input x', micro-batch 1 uses a state, which instructions alone "
-       "may",
+      {"step 'input x', micro-batch 1 uses a state, which it may "
+       "not",
        [](TrainPlan &p) { p.steps()[4].slot = p.w; }},
   };
   for (const WrongPlan &each : wrong) {
