@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds the lit tests to the TableGen files: a test file for every pass (`--nn-foo-bar` has foo-bar.mlir in the folder of its Passes.td), a
-round-trip of every op, and for every numbered constraint of an op a test of what it refuses, marked `// op C1` or `@op_c1`. Run it from anywhere."""
+round-trip of every op, and for every numbered constraint of an op a test of what it refuses, marked `// op C1` or `@op_c1`. And holds the sources to them: each
+attribute `nn.x`, `dist.x` or `plan.x` that they name stands in the table of its dialect. Run it from anywhere."""
 
 import pathlib
 import re
@@ -43,11 +44,20 @@ def missing_op_tests(dialect):
         yield f"no op found in dialects/{dialect}"
 
 
+def missing_attributes():
+    tables = "\n".join(path.read_text() for path in sorted((ROOT / "dialects").rglob("*.td")))
+    listed = set(re.findall(r"`((?:nn|dist|plan)\.\w+)`", tables))
+    for path in sorted(path for folder in ("compiler", "dialects") for path in (ROOT / folder).rglob("*.*") if path.suffix in (".h", ".cpp")):
+        for name in sorted(set(re.findall(r'"((?:nn|dist|plan)\.[a-z_]+)"', path.read_text())) - listed):
+            if not re.search(rf"\b{name}\b", tables):
+                yield f"{path.relative_to(ROOT)}: attribute {name} stands in no table of a dialect's .td"
+
+
 def main():
-    missing = list(missing_pass_tests())
+    missing = list(missing_pass_tests()) + list(missing_attributes())
     for dialect in ("nn", "dist", "plan"):
         missing += missing_op_tests(dialect)
-    print("\n".join(missing) or "every pass, op and constraint has its test")
+    print("\n".join(missing) or "every pass, op and constraint has its test, every attribute its line")
     sys.exit(bool(missing))
 
 

@@ -15,7 +15,7 @@
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/ChooseZero.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -81,7 +81,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
       pipeline::readSchedule(loc, options.partition);
   if (failed(schedule))
     return failure();
-  if (*schedule == pipeline::kAutoSchedule)
+  if (*schedule == kAutoSchedule)
     options.partition.schedule = *schedule;
   FailureOr<int> zero = pipeline::readZero(loc, options.partition);
   if (failed(zero))
@@ -96,7 +96,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     options.emit.trainedModel = options.import.modelPath;
   std::vector<CompileOptions> plans = getPlans(options);
   ZeroChoice zeros;
-  if (*zero == pipeline::kAutoZero) {
+  if (*zero == kAutoZero) {
     // Inference does not look at it.
     if (plans.front().learns())
       zeros = chooseZero(context, plans.front(), *targets);
@@ -109,7 +109,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     if (number + 1 < plans.size())
       each.nodes = nullptr;
     // The first plan chooses for all.
-    if (number > 0 && *schedule == pipeline::kAutoSchedule)
+    if (number > 0 && *schedule == kAutoSchedule)
       each.partition.schedule = compilations.front()->schedule;
     if (each.autodiff.results == autodiff::LossResults::beside)
       followStages(*compilations.back(), each);

@@ -12,7 +12,7 @@
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/ReadModel.h"
 #include "compiler/driver/SampleProof.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/plan/PlanSizes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -74,7 +74,7 @@ void noteSizes(ModuleOp module, const CompileOptions &options) {
 void noteStages(ModuleOp module, const CompileOptions &options) {
   if (options.shards)
     for (auto function : module.getOps<func::FuncOp>())
-      function->setAttr(pipeline::kShardsAttr, options.shards);
+      function->setAttr(kShardsAttr, options.shards);
   if (options.stagesOfNodes.empty())
     return;
   Builder b(module.getContext());
@@ -87,8 +87,7 @@ void noteStages(ModuleOp module, const CompileOptions &options) {
   for (auto function : module.getOps<func::FuncOp>()) {
     function->setAttr(dist::kAnnotatedStagesAttr,
                       toAttr(options.stagesOfNodes));
-    function->setAttr(pipeline::kStateStagesAttr,
-                      toAttr(options.stagesOfStates));
+    function->setAttr(kStateStagesAttr, toAttr(options.stagesOfStates));
     function->setAttr(dist::kDevicesAttr,
                       b.getDenseI64ArrayAttr(options.devicesOfStages));
   }
@@ -121,6 +120,12 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
   if (!options.target.empty())
     module->setAttr(codegen::kTargetAttr,
                     StringAttr::get(&context, options.target));
+  if (!options.partition.machine.empty())
+    module->setAttr(kMachineAttr,
+                    StringAttr::get(&context, options.partition.machine));
+  if (options.partition.threads > 0)
+    module->setAttr(kThreadsAttr, Builder(&context).getI64IntegerAttr(
+                                      options.partition.threads));
   noteSizes(module, options);
   noteStages(module, options);
   return imported;

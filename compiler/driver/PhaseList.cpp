@@ -111,8 +111,6 @@ std::vector<PhaseRun> getShardPhases(const CompileOptions &options,
   phases.push_back(make(passes::kShard, [&](passes::ShardOptions &to) {
     setFusion(to, options);
     to.file = options.partition.file;
-    to.machine = options.partition.machine;
-    to.threads = options.partition.threads;
     to.explain = options.explain;
     if (!options.expose.unfused)
       to.expose = options.expose.nodes;
@@ -126,8 +124,6 @@ std::vector<PhaseRun> getPlanPhases(const CompileOptions &options,
   std::vector<PhaseRun> phases;
   phases.push_back(make(passes::kDecide, [&](passes::DecideOptions &to) {
     to.file = partition.file;
-    to.machine = partition.machine;
-    to.threads = partition.threads;
     to.devices = partition.devices;
     to.microBatches = partition.microBatches;
     to.stages = partition.stages;
@@ -142,8 +138,6 @@ std::vector<PhaseRun> getPlanPhases(const CompileOptions &options,
   phases.push_back(make(passes::kCut, [&](passes::CutOptions &to) {
     setFusion(to, options);
     to.target = partition.target;
-    to.machine = partition.machine;
-    to.threads = partition.threads;
     to.recompute = partition.recompute;
     to.recomputeNodes = ArrayRef(partition.recomputeNodes);
   }));
@@ -155,8 +149,6 @@ std::vector<PhaseRun> getPlanPhases(const CompileOptions &options,
   if (until == EmitKind::clusters)
     return phases;
   phases.push_back(make(passes::kPlan, [&](passes::PlanOptions &to) {
-    to.machine = partition.machine;
-    to.threads = partition.threads;
     to.workspace = partition.workspaceMiB;
   }));
   return phases;

@@ -14,8 +14,8 @@
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/ChooseSchedule.h"
 #include "compiler/driver/choose/MemoryFit.h"
+#include "compiler/model/Decision.h"
 #include "compiler/passes/Phases.h"
-#include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "compiler/shard/CollectAnnotations.h"
@@ -137,7 +137,7 @@ LogicalResult PlanCompilation::runModelPhases() {
     runner.rewind(written);
     return runPlanPhases(whole, tried, until, isAdvice);
   };
-  if (options.partition.schedule == pipeline::kAutoSchedule) {
+  if (options.partition.schedule == kAutoSchedule) {
     ScheduleChoice choice = chooseSchedule(*module, options, partition);
     triedSchedules = std::move(choice.tried);
     if (!triedSchedules.front().fits && triedSchedules.front().error.empty()) {
@@ -175,10 +175,9 @@ void PlanCompilation::readDecision(ModuleOp module) {
     for (auto function : module.getOps<func::FuncOp>()) {
       stagesOfNodes = pipeline::getStagesOfNodes(function);
       stagesOfStates = pipeline::findStateStages(function);
-      zero =
-          static_cast<int>(pipeline::getInteger(function, dist::kZeroAttr, 0));
-      shards = function->getAttrOfType<DictionaryAttr>(pipeline::kShardsAttr);
-      const SmallVector<int64_t> devices = pipeline::getDevices(function);
+      zero = static_cast<int>(getInteger(function, dist::kZeroAttr, 0));
+      shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
+      const SmallVector<int64_t> devices = getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());
       axes.clear();
       if (auto known = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/PrintModule.h"
 
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/NodeNames.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,7 +16,7 @@ using namespace mlir;
 /// "/conv1/Conv" as the name of a value: "conv1.Conv". A location without
 /// names gives "".
 static std::string getValueName(Location loc) {
-  SmallVector<StringRef, 2> nodes = partita::pipeline::getNodeNames(loc);
+  SmallVector<StringRef, 2> nodes = partita::getNodeNames(loc);
   std::string name;
   for (char c : nodes.empty() ? StringRef() : nodes.back())
     if (llvm::isAlnum(c) || c == '_')

@@ -9,7 +9,7 @@
 
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/NodeNames.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
@@ -150,7 +150,7 @@ private:
     for (Operation *op : collectNodes()) {
       StringRef kind = op->getName().stripDialect();
       const int number = counts[kind]++;
-      if (!pipeline::getNodeNames(op->getLoc()).empty())
+      if (!getNodeNames(op->getLoc()).empty())
         continue;
       StringRef name = names.lookup(op);
       op->setLoc(getNamedLoc(
@@ -169,7 +169,7 @@ private:
   }
 
   static StringRef getFirstName(Value value) {
-    return pipeline::getNodeNames(value.getLoc()).front();
+    return getNodeNames(value.getLoc()).front();
   }
 
   void describePorts() {
@@ -203,7 +203,7 @@ private:
     SmallVector<Attribute> nodes, outputs;
     llvm::SmallDenseSet<StringRef> seen; // replicas have the same nodes
     for (Operation *node : collectNodes()) {
-      StringRef name = pipeline::getNodeNames(node->getLoc()).front();
+      StringRef name = getNodeNames(node->getLoc()).front();
       if (!seen.insert(name).second)
         continue;
       nodes.push_back(builder.getStringAttr(name));

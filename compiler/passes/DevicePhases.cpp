@@ -30,8 +30,7 @@ void addShard(OpPassManager &pm, const ShardOptions &options) {
   // round. So it is decided about the tensors of one device, unless no number
   // may depend on how they are cut.
   addFusePass(pm, options, fuse::FusePlace::before_cuts);
-  shard::addShardPasses(
-      pm, {options.file, options.machine, options.threads, options.explain});
+  shard::addShardPasses(pm, {options.file, options.explain});
   pm.addPass(train::createScatterUponSumsPass());
   pm.addPass(train::createCombineLanesPass());
   addFusePass(pm, options, fuse::FusePlace::behind_cuts);
@@ -43,8 +42,6 @@ void addShard(OpPassManager &pm, const ShardOptions &options) {
 void addDecide(OpPassManager &pm, const DecideOptions &options) {
   pipeline::PartitionOptions partition;
   partition.file = options.file;
-  partition.machine = options.machine;
-  partition.threads = options.threads;
   partition.devices = options.devices;
   partition.microBatches = options.microBatches;
   partition.stages = options.stages;
@@ -59,8 +56,6 @@ void addDecide(OpPassManager &pm, const DecideOptions &options) {
 void addCut(OpPassManager &pm, const CutOptions &options) {
   pipeline::PartitionOptions partition;
   partition.target = options.target;
-  partition.machine = options.machine;
-  partition.threads = options.threads;
   partition.recompute = options.recompute;
   partition.recomputeNodes = options.recomputeNodes.get();
   pipeline::addCutPasses(pm, partition);
@@ -76,8 +71,6 @@ void addLower(OpPassManager &pm, const LowerOptions &options) {
 
 void addPlan(OpPassManager &pm, const PlanOptions &options) {
   pipeline::PartitionOptions partition;
-  partition.machine = options.machine;
-  partition.threads = options.threads;
   partition.workspaceMiB = options.workspace;
   pipeline::addPlanPasses(pm, partition);
 }

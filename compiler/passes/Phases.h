@@ -137,9 +137,6 @@ struct FuseOptions : PhaseOptions {
 
 struct ShardOptions : mlir::PassPipelineOptions<ShardOptions>, FuseOptions {
   Value<std::string> file{*this, "file", "partition file (YAML)"};
-  Value<std::string> machine{*this, "machine",
-                             "file that partita-run --calibrate wrote"};
-  Value<int> threads{*this, "threads", "cores a device; 0: an equal share"};
   Value<bool> explain{*this, "explain",
                       "remarks about collectives, and what spares them"};
   Value<std::string> expose{
@@ -151,9 +148,6 @@ extern const Phase<ShardOptions> kShard;
 
 struct DecideOptions : mlir::PassPipelineOptions<DecideOptions>, PhaseOptions {
   Value<std::string> file{*this, "file", "partition file (YAML)"};
-  Value<std::string> machine{*this, "machine",
-                             "file that partita-run --calibrate wrote"};
-  Value<int> threads{*this, "threads", "cores a device; 0: an equal share"};
   Value<int> devices{*this, "devices",
                      "number of devices along the axis \"stage\"; 0: what the "
                      "file or the mesh says"};
@@ -181,9 +175,6 @@ extern const Phase<DecideOptions> kDecide;
 struct CutOptions : mlir::PassPipelineOptions<CutOptions>, FuseOptions {
   Value<std::string> target{*this, "target",
                             "kind of the devices, if they are of one kind"};
-  Value<std::string> machine{*this, "machine",
-                             "file that partita-run --calibrate wrote"};
-  Value<int> threads{*this, "threads", "cores a device; 0: an equal share"};
   Value<std::string> recompute{*this, "recompute",
                                "what gradients compute again; empty: nothing"};
   Texts recomputeNodes{*this, "recompute-nodes",
@@ -197,9 +188,6 @@ struct LowerOptions : mlir::PassPipelineOptions<LowerOptions>, PhaseOptions {
 extern const Phase<LowerOptions> kLower;
 
 struct PlanOptions : mlir::PassPipelineOptions<PlanOptions>, PhaseOptions {
-  Value<std::string> machine{*this, "machine",
-                             "file that partita-run --calibrate wrote"};
-  Value<int> threads{*this, "threads", "cores a device; 0: an equal share"};
   Value<int64_t> workspace{*this, "workspace",
                            "MiB of scratch that a library call has on each "
                            "core; 0: as usual"};

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/ModelNodes.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelNodes.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/nn/NNDialect.h"

@@ -8,10 +8,10 @@
 #include "compiler/pipeline/NodeList.h"
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/ModelNodes.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelNodes.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/plan/Format.h"
 
@@ -176,8 +176,7 @@ void NodeList::print(llvm::raw_ostream &os) const {
                                             : "with " + row.with);
   }
   const size_t columns = table[0].size();
-  printRows(
-      table, [&](size_t column) { return column == columns - 2; }, os);
+  printRows(table, [&](size_t column) { return column == columns - 2; }, os);
   os << rows.size() - numFolded << " nodes; " << numFolded
      << " more are constants or other names of values\n";
 }

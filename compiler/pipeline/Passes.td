@@ -117,8 +117,6 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">,
     Option<"memoryTry", "memory-try", "int", "0", "0: the fastest stages; from 1 on: stages that need less memory each time, by estimate (Balance.h)">,
     Option<"wholeNodes", "whole-nodes", "bool", "false", "move each node to one stage, so that annotations can say it">
   ];
@@ -174,9 +172,7 @@ def DistRecomputePass : Pass<"dist-recompute", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"none\"", "none, standard or full">,
-    ListOption<"nodes", "nodes", "std::string", "globs of nodes whose clusters may be repeated as well">,
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+    ListOption<"nodes", "nodes", "std::string", "globs of nodes whose clusters may be repeated as well">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
@@ -217,10 +213,6 @@ def DistPriceStagesPass : Pass<"dist-price-stages", "::mlir::ModuleOp"> {
     predicted times of clusters (`dist.price`) are written anew as well, by the
     machine model of that target.
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
@@ -241,10 +233,6 @@ def PlanGroupKernelsPass : Pass<"plan-group-kernels", "::mlir::ModuleOp"> {
     %ab:2 = nn.cluster kernel (...) {...} {lowering = #plan.kernel<"g0_x2_relu", ..., launch = [5, 128]>}
     ```
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
 }
 
 def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
@@ -255,10 +243,6 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
     devices, transfers become channels, and values become slots. The function
     and its stages are erased.
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
 }
 

@@ -7,8 +7,8 @@
 
 #include "compiler/pipeline/Pipeline.h"
 
+#include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "dialects/dist/DistDialect.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -91,8 +91,7 @@ void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
   pm.addPass(createDistAssignBlocksPass(blocks));
   // The rest is decided on the whole graph.
   pm.addPass(
-      createDistAssignStagesPass({options.machine, options.threads,
-                                  options.memoryTry, options.wholeNodes}));
+      createDistAssignStagesPass({options.memoryTry, options.wholeNodes}));
   // How many micro-batches there are depends on the stages that have work.
   pm.addPass(createDistChooseSchedulePass());
   // The decision is complete, and the ops still carry their nodes' names.
@@ -109,15 +108,13 @@ void addCutPasses(OpPassManager &pm, const PartitionOptions &options) {
       recompute.kind = options.recompute;
     recompute.nodes.assign(options.recomputeNodes.begin(),
                            options.recomputeNodes.end());
-    recompute.machine = options.machine;
-    recompute.threads = options.threads;
     pm.addPass(createDistRecomputePass(std::move(recompute)));
   }
   pm.addPass(createDistFormStagesPass({options.target}));
 }
 
 void addPricePasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(createDistPriceStagesPass({options.machine, options.threads}));
+  pm.addPass(createDistPriceStagesPass());
 }
 
 void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
@@ -126,9 +123,9 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
 }
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(createPlanGroupKernelsPass({options.machine, options.threads}));
+  pm.addPass(createPlanGroupKernelsPass());
   // Needs lowered clusters: what may share bytes depends on the lowering.
-  pm.addPass(createPlanBuildPass({options.machine, options.threads}));
+  pm.addPass(createPlanBuildPass());
   pm.addPass(createPlanPlacePass());
   PlanReserveMemoryPassOptions memory;
   if (options.workspaceMiB)

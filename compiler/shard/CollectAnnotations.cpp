@@ -7,10 +7,10 @@
 
 #include "compiler/shard/CollectAnnotations.h"
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/cost/MachineModel.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/cost/CostModel.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
+#include "compiler/model/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
 #include "runtime/abi/Text.h"
 
@@ -19,7 +19,6 @@
 #include <map>
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {

@@ -9,7 +9,7 @@
 #define PARTITA_COMPILER_SHARD_CUTCOSTS_H
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
 #include "compiler/shard/Propagation.h"
 #include "compiler/shard/Reshards.h"
 
@@ -40,8 +40,7 @@ struct Exchange {
 /// Predicted times of a graph whose values are cut as a propagation says.
 class CutCosts {
 public:
-  CutCosts(const Propagation &propagation,
-           const pipeline::MachineModel &machine)
+  CutCosts(const Propagation &propagation, const CostModel &machine)
       : propagation(propagation), machine(machine) {}
 
   /// The time of some ops, and of what brings their operands and results.
@@ -60,7 +59,7 @@ private:
            llvm::SmallVectorImpl<Exchange> &exchanges) const;
 
   const Propagation &propagation;
-  const pipeline::MachineModel &machine;
+  const CostModel &machine;
   analysis::Rates rates;
   /// By op and the sizes of the parts of its factors.
   std::map<std::pair<mlir::Operation *, llvm::SmallVector<int64_t>>, double>

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
 
@@ -19,7 +20,6 @@ namespace partita::shard {
 } // namespace partita::shard
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {
@@ -42,7 +42,7 @@ enum class Strategy {
 /// counts.
 class Chooser {
 public:
-  Chooser(func::FuncOp function, const MachineModel &machine, Strategy strategy)
+  Chooser(func::FuncOp function, const CostModel &machine, Strategy strategy)
       : block(function.getBody().front()), strategy(strategy),
         propagation(function), costs(propagation, machine) {}
 
@@ -228,13 +228,14 @@ struct DistChooseShardingsPass
       return signalPassFailure();
     if (Axes(*function).getNames().empty() || takeShards(*function))
       return;
-    FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
-    if (failed(model))
+    FailureOr<const CostModels *> models = CostModels::get(*function);
+    if (failed(models))
       return signalPassFailure();
     std::unique_ptr<Chooser> best;
     double leastNs = 0;
     for (Strategy strategy : {Strategy::result, Strategy::any}) {
-      auto chooser = std::make_unique<Chooser>(*function, *model, strategy);
+      auto chooser =
+          std::make_unique<Chooser>(*function, (*models)->at(0), strategy);
       const double ns = chooser->choose();
       if (best && ns >= leastNs)
         continue;

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
 #include "runtime/abi/Collectives.h"
@@ -20,14 +21,13 @@ namespace partita::shard {
 } // namespace partita::shard
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {
 
 class Combiner {
 public:
-  Combiner(func::FuncOp function, const MachineModel &machine)
+  Combiner(func::FuncOp function, const CostModel &machine)
       : function(function), machine(machine) {}
 
   void run() {
@@ -66,7 +66,7 @@ private:
   /// Whether stages that are decided later may separate what is combined here:
   /// each of them has sums of gradients of its own.
   bool mayBeApart(dist::AllReduceOp op) {
-    return pipeline::getInteger(function, pipeline::kDeviceCountAttr, 1) > 1 &&
+    return getInteger(function, kDeviceCountAttr, 1) > 1 &&
            llvm::is_contained(op.getAxes().getAsValueRange<StringAttr>(),
                               dist::kDataAxis);
   }
@@ -187,7 +187,7 @@ private:
   }
 
   func::FuncOp function;
-  const MachineModel &machine;
+  const CostModel &machine;
 };
 
 struct DistCombineCollectivesPass
@@ -200,10 +200,10 @@ struct DistCombineCollectivesPass
       return signalPassFailure();
     if (function->getOps<dist::CollectiveOpInterface>().empty())
       return;
-    FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
-    if (failed(model))
+    FailureOr<const CostModels *> models = CostModels::get(*function);
+    if (failed(models))
       return signalPassFailure();
-    Combiner(*function, *model).run();
+    Combiner(*function, (*models)->at(0)).run();
   }
 };
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Cuts.h"
 #include "compiler/shard/Passes.h"
 #include "dialects/nn/CheckAttr.h"
@@ -26,11 +26,10 @@ namespace {
 
 struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    const int64_t level = pipeline::getInteger(*function, dist::kZeroAttr, 0);
+    const int64_t level = getInteger(*function, dist::kZeroAttr, 0);
     if (level > 2 && !getOperation()->hasAttr(dist::kFullStepsAttr))
       nameParts(*function);
     const Axes axes(*function);

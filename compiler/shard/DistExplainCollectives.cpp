@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
 #include "runtime/abi/Text.h"
@@ -21,7 +22,6 @@ namespace partita::shard {
 } // namespace partita::shard
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {
@@ -40,7 +40,7 @@ using AllCuts = std::vector<std::optional<Cuts>>;
 /// Tries other cuts of weights and inputs.
 class Explainer {
 public:
-  Explainer(func::FuncOp function, const MachineModel &machine)
+  Explainer(func::FuncOp function, const CostModel &machine)
       : block(function.getBody().front()), propagation(function),
         costs(propagation, machine) {
     SymbolTable symbols(function->getParentOfType<ModuleOp>());
@@ -362,10 +362,10 @@ struct DistExplainCollectivesPass
       return signalPassFailure();
     if (Axes(*function).empty())
       return;
-    FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
-    if (failed(model))
+    FailureOr<const CostModels *> models = CostModels::get(*function);
+    if (failed(models))
       return signalPassFailure();
-    Explainer(*function, *model).explain();
+    Explainer(*function, (*models)->at(0)).explain();
     markAllAnalysesPreserved();
   }
 };

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Reshards.h"
 #include "dialects/nn/fold/EmptyTensors.h"
@@ -25,7 +26,7 @@ namespace {
 
 class Localizer {
 public:
-  Localizer(func::FuncOp function, const pipeline::MachineModel &machine)
+  Localizer(func::FuncOp function, const CostModel &machine)
       : function(function), machine(machine), axes(function),
         builder(function.getContext()) {}
 
@@ -408,7 +409,7 @@ private:
   }
 
   func::FuncOp function;
-  const pipeline::MachineModel &machine;
+  const CostModel &machine;
   const Axes axes;
   OpBuilder builder;
   analysis::Rates rates;
@@ -421,15 +422,13 @@ struct DistLocalizePass : impl::DistLocalizePassBase<DistLocalizePass> {
   using DistLocalizePassBase::DistLocalizePassBase;
 
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
     if (Axes(*function).empty())
       return;
-    FailureOr<pipeline::MachineModel> model =
-        loadMachine(*function, machine, threads);
-    if (failed(model) || failed(Localizer(*function, *model).run()))
+    FailureOr<const CostModels *> models = CostModels::get(*function);
+    if (failed(models) || failed(Localizer(*function, (*models)->at(0)).run()))
       signalPassFailure();
   }
 };

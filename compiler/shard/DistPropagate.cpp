@@ -7,8 +7,8 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/NodeTensors.h"
@@ -31,8 +31,7 @@ namespace {
 
 struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
     Block &block = function->getBody().front();
@@ -357,8 +356,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
       if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
         if (getSharding(parameter))
           shards.set(weight.getOrigin(), getOwnSharding(parameter, axes));
-    function->setAttr(pipeline::kShardsAttr,
-                      shards.getDictionary(&getContext()));
+    function->setAttr(kShardsAttr, shards.getDictionary(&getContext()));
     recordResults(function);
   }
 

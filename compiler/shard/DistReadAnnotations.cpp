@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/shard/AnnotatedMesh.h"
 #include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
@@ -27,7 +27,6 @@ namespace partita::shard {
 } // namespace partita::shard
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {

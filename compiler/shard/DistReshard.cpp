@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
 
@@ -186,8 +186,7 @@ private:
 
 struct DistReshardPass : impl::DistReshardPassBase<DistReshardPass> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function) || failed(Resharder(*function).run()))
       signalPassFailure();
   }

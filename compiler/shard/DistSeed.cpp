@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/ModelFunction.h"
+#include "compiler/model/NodeNames.h"
+#include "compiler/model/PartitionFile.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
 #include "runtime/abi/Text.h"
@@ -22,7 +22,6 @@ namespace partita::shard {
 } // namespace partita::shard
 
 using namespace mlir;
-using namespace partita::pipeline;
 
 namespace partita::shard {
 namespace {

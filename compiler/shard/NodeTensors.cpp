@@ -7,8 +7,8 @@
 
 #include "compiler/shard/NodeTensors.h"
 
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/ModelFunction.h"
+#include "compiler/model/NodeNames.h"
 
 using namespace mlir;
 
@@ -16,12 +16,12 @@ namespace partita::shard {
 
 /// The node that an op finishes: the last of those it computes.
 static StringRef getLastNode(Operation *op) {
-  SmallVector<StringRef, 2> names = pipeline::getNodeNames(op->getLoc());
+  SmallVector<StringRef, 2> names = getNodeNames(op->getLoc());
   return names.empty() ? StringRef() : names.back();
 }
 
 NodeTensors::NodeTensors(func::FuncOp function) {
-  for (Operation *op : pipeline::getActiveOps(function.getBody().front())) {
+  for (Operation *op : getActiveOps(function.getBody().front())) {
     StringRef node = getLastNode(op);
     // A node's tensor is what its last op makes.
     if (node.empty() || llvm::any_of(op->getUsers(), [&](Operation *user) {

@@ -25,8 +25,6 @@ namespace partita::shard {
 
 struct ShardOptions {
   std::string file;     ///< partition file; empty: none
-  std::string machine;  ///< file that partita-run --calibrate wrote
-  int threads = 0;      ///< cores per device; 0: an equal share
   bool explain = false; ///< remarks about collectives, and what spares them
 };
 

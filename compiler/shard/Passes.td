@@ -125,10 +125,6 @@ def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
     dimension it sums over. With `dist.shards`, which another plan of the
     artifact has left, weights are cut as it says.
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
 }
 
 def DistCutStatesPass : ShardPass<"dist-cut-states"> {
@@ -186,10 +182,6 @@ def DistExplainCollectivesPass : ShardPass<"dist-explain-collectives"> {
     micro-batch, predicted 0.87 us; to spare that, keep 'w2' whole, ...
     ```
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
 }
 
 def DistReshardPass : ShardPass<"dist-reshard"> {
@@ -224,10 +216,6 @@ def DistLocalizePass : ShardPass<"dist-localize"> {
     %1 = dist.all_reduce sum %0 axes ["tensor"] reason "..." : tensor<4x16xf32>
     ```
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
 }
 
 def DistCombineCollectivesPass : ShardPass<"dist-combine-collectives"> {
@@ -248,10 +236,6 @@ def DistCombineCollectivesPass : ShardPass<"dist-combine-collectives"> {
     // and a slice of it for each, reshaped
     ```
   }];
-  let options = [
-    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
-  ];
 }
 
 #endif // PARTITA_COMPILER_SHARD_PASSES_TD

@@ -8,8 +8,8 @@
 #include "compiler/shard/Reshards.h"
 
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/DeviceMesh.h"
 #include "runtime/abi/Collectives.h"
 
 #include <limits>
@@ -17,16 +17,6 @@
 using namespace mlir;
 
 namespace partita::shard {
-
-FailureOr<pipeline::MachineModel> loadMachine(func::FuncOp function,
-                                              StringRef path, int64_t threads) {
-  const int64_t places =
-      pipeline::getInteger(function, pipeline::kDeviceCountAttr, 1);
-  return pipeline::MachineModel::load(
-      function->getLoc(), path,
-      pipeline::DeviceMesh(function, places).getSize(), threads,
-      codegen::getTarget(function));
-}
 
 //===----------------------------------------------------------------------===//
 // The fastest sequence
@@ -40,7 +30,7 @@ namespace {
 class Search {
 public:
   Search(RankedTensorType type, const Cuts &to, const Axes &axes,
-         const pipeline::MachineModel &machine)
+         const CostModel &machine)
       : type(type), to(normalize(to)), axes(axes), machine(machine) {}
 
   Reshard find(const Layout &from) {
@@ -251,14 +241,14 @@ private:
   const RankedTensorType type;
   const Cuts to;
   const Axes &axes;
-  const pipeline::MachineModel &machine;
+  const CostModel &machine;
   Reshard path, best{{}, std::numeric_limits<double>::infinity()};
 };
 
 } // namespace
 
 Reshard planReshard(RankedTensorType type, const Layout &from, const Cuts &to,
-                    const Axes &axes, const pipeline::MachineModel &machine) {
+                    const Axes &axes, const CostModel &machine) {
   if (from.partials.empty() && isSame(from.cuts, to))
     return {};
   return Search(type, to, axes, machine).find(from);

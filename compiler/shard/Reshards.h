@@ -9,15 +9,10 @@
 #ifndef PARTITA_COMPILER_SHARD_RESHARDS_H
 #define PARTITA_COMPILER_SHARD_RESHARDS_H
 
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
 #include "compiler/shard/Cuts.h"
 
 namespace partita::shard {
-
-/// The machine of a pass's options, for the devices of a model's function.
-/// Fails with a diagnostic.
-mlir::FailureOr<pipeline::MachineModel>
-loadMachine(mlir::func::FuncOp function, llvm::StringRef path, int64_t threads);
 
 /// How the devices have a tensor: how it is cut, and along which axes they have
 /// parts of a sum.
@@ -62,8 +57,7 @@ struct Reshard {
 ///   [{}, {}] partial x to [{}, {}]    all_reduce
 ///   [{x}, {}]          to [{}, {y}]   shard, then all_gather of what is left
 Reshard planReshard(mlir::RankedTensorType type, const Layout &from,
-                    const Cuts &to, const Axes &axes,
-                    const pipeline::MachineModel &machine);
+                    const Cuts &to, const Axes &axes, const CostModel &machine);
 
 /// Builds the ops of a reshard. `local` is a device's part of the tensor
 /// before. Returns its part afterwards. `reason` says in words why the tensor

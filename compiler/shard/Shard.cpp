@@ -22,20 +22,18 @@ void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
   // What a person said comes first, and stays.
   if (!options.file.empty())
     pm.addPass(createDistSeedPass({options.file}));
-  pm.addPass(createDistChooseShardingsPass({options.machine, options.threads}));
+  pm.addPass(createDistChooseShardingsPass());
   pm.addPass(createDistCutStatesPass());
   pm.addPass(createDistPropagatePass());
   // Other cuts are tried while weights and inputs can still be cut otherwise.
   if (options.explain)
-    pm.addPass(
-        createDistExplainCollectivesPass({options.machine, options.threads}));
+    pm.addPass(createDistExplainCollectivesPass());
   pm.addPass(createDistReshardPass());
-  pm.addPass(createDistLocalizePass({options.machine, options.threads}));
+  pm.addPass(createDistLocalizePass());
   // The same part of a weight, for several readers.
   pm.addPass(createCSEPass());
   // Which ones are left is known then.
-  pm.addPass(
-      createDistCombineCollectivesPass({options.machine, options.threads}));
+  pm.addPass(createDistCombineCollectivesPass());
 }
 
 } // namespace partita::shard

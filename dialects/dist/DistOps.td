@@ -40,6 +40,27 @@ def Dist_Dialect : Dialect {
     | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
     | `dist.zero` | the model's function | 1: replicas of a training share what its optimizer keeps |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
+    | `dist.device_count` | the model's function | number of devices along the axis "stage" |
+    | `dist.targets` | the model's function | target of the devices at each place along the axis "stage", if they are of several kinds |
+    | `dist.machine` | the module | machine file (`partita-run --calibrate`) by which times are predicted |
+    | `dist.threads` | the module | cores of a device; without it, an equal share |
+    | `dist.memory` | the model's function, `plan.model` | bytes that a device has room for |
+    | `dist.stage_count` | the model's function | number of stages that the planner cuts |
+    | `dist.stage_blocks` | the model's function | blocks of each stage, arrays of strings |
+    | `dist.block_order` | the model's function | blocks in their order, if no stages are named |
+    | `dist.auto_stage` | the model's function | how blocks become stages: `same_as_device` or `auto_increment` |
+    | `dist.state_stages` | the model's function | stages of states as another plan of the artifact has them, a dictionary by weight |
+    | `dist.orders` | the model's function | text of the file of orders whose path is `dist.schedule` |
+    | `dist.price` | the first op of a cluster; the cluster | its predicted time: `[ns, ns by rates alone]` |
+    | `dist.work_key` | the same | key of its work, if a machine was measured |
+    | `dist.recomputed` | an op, its cluster | it computes again, for gradients, what forward has computed |
+    | `dist.recomputation` | the model's function, `plan.model` | what that saves and costs in a micro-batch |
+    | `dist.shards` | the model's function | how weights and inputs are cut, a dictionary of shardings by name |
+    | `dist.own` | any op | its result is each replica's own; what is meant is the sum over replicas |
+    | `dist.joined` | `nn.sum_micro_batches` | what it sums is joined over replicas in each micro-batch |
+    | `dist.annotations` | the module | how ONNX nodes are cut, for `--emit-onnx` |
+    | `dist.numbered_nodes` | the module | all nodes with their numbers in the file, and the tensors that may be annotated |
+    | `dist.result_shards` | the model's function | how results of nodes are cut, a dictionary of shardings |
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

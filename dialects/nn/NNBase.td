@@ -56,6 +56,25 @@ def NN_Dialect : Dialect {
     | `nn.zero_at_zero` | `nn.sqrt` | its derivative at 0 is 0: it is the last step of a norm |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |
     | `nn.winograd` | `nn.conv` in a cluster | worth computing by Winograd's method |
+    | `nn.model` | the module | name of the ONNX model |
+    | `nn.nodes` | the module | names of all nodes of the ONNX model, in the order in which they are computed |
+    | `nn.node_scopes` | the module | scopes of those nodes, as the exporter has noted them; empty where there is none |
+    | `nn.node_outputs` | the module | with `--expose`: name of the output of each of those nodes, empty if it has several |
+    | `nn.node_ops` | the module | with `--list-nodes`: ops of those nodes, as ONNX calls them |
+    | `nn.bound_inputs` | the module | inputs whose values were known when the model was imported, with their types |
+    | `nn.collections` | the module | inputs and outputs that are sequences or optionals in the ONNX model |
+    | `nn.fixed_samples` | the module | the model itself says how many samples there are |
+    | `nn.port` | arguments and results of the model's function | number among the inputs or the outputs of the ONNX model |
+    | `nn.node` | results of the model's function | with `--expose`: the node that computes it |
+    | `nn.loss_count` | a result of the model's function | how many numbers the loss is the mean of; the loss itself is their sum then |
+    | `nn.gradient_of` | `nn.sum_micro_batches` | trained weight of whose gradient it is all or a part |
+    | `nn.guard` | `nn.select` | the choice between the new and the old value of a running statistic |
+    | `nn.inner` | `nn.cast` to halves | no node asks for the conversion |
+    | `nn.yielded` | an op of a cluster that is computed twice | those of its results that leave the cluster |
+    | `nn.reference` | a kernel, a module of kernels | it is compiled to scalar loops, the reference for tests |
+    | `nn.schedule` | a kernel | its loops: rows, tiles, grain, what may share bytes (KernelSchedule.h) |
+    | `nn.grid` | a kernel of a GPU | how rows are dealt out to threads (GridSchedule.h) |
+    | `nn.unaligned` | an argument of a kernel | its address is a multiple of its element's size only, not of 64 bytes |
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -7,13 +7,13 @@
 
 #include "test/fuzz/Target.h"
 
-#include "compiler/pipeline/cost/MachineFile.h"
+#include "compiler/cost/MachineFile.h"
 
 using namespace partita;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::MemoryFile bytes(data, size);
-  auto file = pipeline::MachineFile::read(bytes.path());
+  auto file = MachineFile::read(bytes.path());
   if (!file) {
     fuzz::require(!llvm::toString(file.takeError()).empty(),
                   "an error has a message");
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::require(!file->teams.empty(), "a machine has a team");
   fuzz::require(file->cores >= 1, "a machine has a core");
   file->findDevice("cuda", "sm_90");
-  const pipeline::MeasuredTeam &team = file->getTeam(2);
+  const MeasuredTeam &team = file->getTeam(2);
   team.getWorkRatio(1, 2);
   // Below, at and above what was measured.
   for (const auto &[name, table] : team.tables)

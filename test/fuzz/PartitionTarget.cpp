@@ -7,14 +7,14 @@
 
 #include "test/fuzz/Target.h"
 
-#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/model/PartitionFile.h"
 
 using namespace partita;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int errors = 0;
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
-  auto file = pipeline::parsePartitionFile(
+  auto file = parsePartitionFile(
       text, [&](int line, int column, const std::string &message) {
         ++errors;
         fuzz::require(line >= 0 && column >= 0, "a place is one of the file");

@@ -8,9 +8,9 @@
 #include "tools/partita-compile/Options.h"
 
 #include "compiler/driver/ReadModule.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/ByteSize.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/model/ByteSize.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/train/TrainFile.h"
 #include "runtime/abi/DeviceKinds.h"
@@ -426,11 +426,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->transform(CLI::Validator(
           [](std::string &text) {
             const bool isLevel = text.size() == 1 && text[0] >= '0' &&
-                                 text[0] <= '0' + pipeline::kMostZero;
+                                 text[0] <= '0' + kMostZero;
             if (!isLevel && text != "auto")
               return "expected 0 to 3 or auto, found '" + text + "'";
             if (!isLevel)
-              text = std::to_string(pipeline::kAutoZero);
+              text = std::to_string(kAutoZero);
             return std::string();
           },
           ""));
@@ -478,11 +478,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--schedule", compile.partition.schedule, schedulesText())
       ->type_name("NAME|FILE")
       ->check([](const std::string &name) {
-        bool isKnown = name == pipeline::kFormerSequential ||
-                       name == pipeline::kAutoSchedule ||
+        bool isKnown = name == kFormerSequential || name == kAutoSchedule ||
                        (!name.empty() && schedule::findSchedule(name)) ||
                        pipeline::isScheduleFile(name);
-        return isKnown ? "" : pipeline::describeUnknownSchedule(name);
+        return isKnown ? "" : describeUnknownSchedule(name);
       });
   app.add_option("--strategy", raw.strategy,
                  "the former way to name a schedule: pipelined is fill_drain, "
@@ -492,7 +491,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "how many stages the planner cuts (default: one a device, "
                  "or two: looped, interleaved, zb_v); stage s goes to device s "
                  "modulo --devices, by zb_v there and back")
-      ->check(CLI::Range(1, static_cast<int>(pipeline::kMostStages)));
+      ->check(CLI::Range(1, static_cast<int>(kMostStages)));
   app.add_option("--memory", raw.memory,
                  "what a device has room for, e.g. 512MiB or 2GB: the planner "
                  "keeps the planned peak of every device within it, or says "
@@ -774,7 +773,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   if (compile.expose.unfused && compile.expose.nodes.empty())
     compile.expose.nodes = "*";
   if (!raw.memory.empty()) {
-    compile.partition.memory = pipeline::parseByteSize(raw.memory).value_or(0);
+    compile.partition.memory = parseByteSize(raw.memory).value_or(0);
     if (!compile.partition.memory)
       message = "--memory " + raw.memory + ": write it as 512MiB or 2GB";
   }

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/choose/ChooseSchedule.h"
 
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -68,8 +68,7 @@ private:
 /// With other stages, as long as it is not slower than `best`.
 void retry(ScheduleTries &tries, ScheduleSummary &tried,
            const ScheduleSummary *best) {
-  for (int number = 1; number <= pipeline::kLastMemoryTry && !tried.fits;
-       ++number) {
+  for (int number = 1; number <= kLastMemoryTry && !tried.fits; ++number) {
     if (best && getTime(*best) <= getTime(tried))
       return;
     ScheduleSummary other = tries.run(tried.name, number);

@@ -8,7 +8,7 @@
 #include "compiler/driver/choose/ChooseZero.h"
 
 #include "compiler/driver/PlanCompilation.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -62,7 +62,7 @@ ZeroSummary tryLevel(MLIRContext &context, const CompileOptions &learns,
 ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
                       const std::vector<std::string> &targets) {
   ZeroChoice choice;
-  for (int level = 0; level <= pipeline::kMostZero; ++level) {
+  for (int level = 0; level <= kMostZero; ++level) {
     choice.tried.push_back(tryLevel(context, learns, targets, level));
     // The other levels would not do better.
     if (level == 0 && (!choice.tried.front().error.empty() ||
@@ -91,10 +91,9 @@ std::optional<int> findZeroThatFits(MLIRContext &context,
                                     const std::vector<std::string> &targets) {
   const FailureOr<int> now =
       pipeline::readZero(UnknownLoc::get(&context), learns.partition);
-  if (failed(now) || *now == pipeline::kAutoZero)
+  if (failed(now) || *now == kAutoZero)
     return std::nullopt;
-  for (int level = std::max(*now, 0) + 1; level <= pipeline::kMostZero;
-       ++level) {
+  for (int level = std::max(*now, 0) + 1; level <= kMostZero; ++level) {
     const ZeroSummary tried = tryLevel(context, learns, targets, level);
     if (!tried.error.empty() || tried.replicas < 2)
       return std::nullopt;

@@ -8,7 +8,7 @@
 #include "compiler/driver/choose/MemoryFit.h"
 
 #include "compiler/driver/choose/ChooseZero.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/plan/PlanDialect.h"
@@ -145,7 +145,7 @@ LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
   while (true) {
     result = tries.run(tried, EmitKind::plan);
     if (failed(result) || pipeline::fitsMemory(*tries.module) ||
-        tried.memoryTry == pipeline::kLastMemoryTry)
+        tried.memoryTry == kLastMemoryTry)
       break;
     ++tried.memoryTry;
   }

@@ -8,8 +8,8 @@
 
 #include "compiler/pipeline/partition/BlockAssigner.h"
 
-#include "compiler/pipeline/ModelNodes.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/ModelNodes.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Phases.h"
 

@@ -9,7 +9,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PARTITION_BLOCKASSIGNER_H
 #define PARTITA_COMPILER_PIPELINE_PARTITION_BLOCKASSIGNER_H
 
-#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/model/PartitionFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -7,9 +7,9 @@
 
 #include "compiler/pipeline/partition/BlockPatterns.h"
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/ModelNodes.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelNodes.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 

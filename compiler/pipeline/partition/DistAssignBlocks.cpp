@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/BlockAssigner.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "runtime/abi/Text.h"

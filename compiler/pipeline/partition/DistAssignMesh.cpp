@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/DeviceMesh.h"
+#include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "runtime/abi/Text.h"
 

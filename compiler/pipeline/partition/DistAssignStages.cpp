@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
+#include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/cost/HeldMemory.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/Balance.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/Followers.h"
+#include "compiler/pipeline/phases/HeldMemory.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -41,7 +41,7 @@ class StageAssigner {
 public:
   /// `times`: of each cluster, by model.
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
-                const PlaceModels &models,
+                const CostModels &models,
                 const std::vector<std::vector<ClusterTime>> &times,
                 const schedule::ScheduleKind &kind,
                 std::optional<schedule::OrderFile> file, int memoryTry,
@@ -632,7 +632,7 @@ private:
 
   func::FuncOp function;
   PartitionGraph &graph;
-  const PlaceModels &models;
+  const CostModels &models;
   const std::vector<std::vector<ClusterTime>> &times;
   const schedule::ScheduleKind &kind;
   const std::optional<schedule::OrderFile> file; // if that is a file
@@ -659,14 +659,13 @@ struct DistAssignStagesPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<PlaceModels> models =
-        PlaceModels::load(*function, machine, threads);
+    FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models))
       return signalPassFailure();
     FailureOr<PartitionGraph> graph;
     std::vector<std::vector<ClusterTime>> times;
-    for (const MachineModel &model : models->getAll()) {
-      graph = PartitionGraph::build(*function, model);
+    for (const auto &model : (*models)->getAll()) {
+      graph = PartitionGraph::build(*function, *model);
       if (failed(graph))
         return signalPassFailure();
       for (auto &of = times.emplace_back();
@@ -677,7 +676,7 @@ struct DistAssignStagesPass
     FailureOr<std::optional<schedule::OrderFile>> file =
         getScheduleFile(*function);
     if (!kind || failed(file) ||
-        failed(StageAssigner(*function, *graph, *models, times, *kind,
+        failed(StageAssigner(*function, *graph, **models, times, *kind,
                              std::move(*file), memoryTry, wholeNodes)
                    .assign()))
       return signalPassFailure();

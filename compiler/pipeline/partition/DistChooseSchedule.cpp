@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 

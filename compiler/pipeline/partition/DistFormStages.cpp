@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/StateHomes.h"

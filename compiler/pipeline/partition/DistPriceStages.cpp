@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
 namespace partita::pipeline {
@@ -29,8 +29,7 @@ struct DistPriceStagesPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<PlaceModels> models =
-        PlaceModels::load(*function, machine, threads);
+    FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models))
       return signalPassFailure();
     const SmallVector<int64_t> places = getDevices(*function);
@@ -41,9 +40,9 @@ struct DistPriceStagesPass
         op->removeAttr(kPriceAttr);
         op->removeAttr(kWorkKeyAttr);
       });
-      FailureOr<PartitionGraph> graph =
-          PartitionGraph::build(*function, models->at(places[stage.getStage()]),
-                                &stage.getBody().front());
+      FailureOr<PartitionGraph> graph = PartitionGraph::build(
+          *function, (*models)->at(places[stage.getStage()]),
+          &stage.getBody().front());
       if (failed(graph))
         return signalPassFailure();
       graph->writePrices();

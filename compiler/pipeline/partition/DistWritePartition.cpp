@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"

@@ -8,7 +8,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -20,47 +20,11 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
-FailureOr<func::FuncOp> getModelFunction(ModuleOp module) {
-  func::FuncOp found;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal())
-      continue;
-    if (found)
-      return function.emitError("the module has several functions; a model is "
-                                "one function");
-    found = function;
-  }
-  if (!found)
-    return module.emitError("the module has no function with a body");
-  if (!llvm::hasSingleElement(found.getBody()))
-    return found.emitError("the model's function must be one block");
-  return found;
-}
-
-SmallVector<Operation *> getActiveOps(Block &block) {
-  SmallVector<Operation *> active;
-  analysis::Rates rates;
-  for (Operation &op : block.without_terminator())
-    if (!rates.isLoad(&op) && !isa<nn::ParameterOp>(op))
-      active.push_back(&op);
-  return active;
-}
-
-int64_t getWeightBytes(func::FuncOp function) {
-  int64_t bytes = 0;
-  llvm::DenseSet<Attribute> counted;
-  function.walk([&](nn::ParameterOp parameter) {
-    if (counted.insert(parameter.getWeightAttr()).second)
-      bytes += nn::getByteSize(parameter.getType());
-  });
-  return bytes;
-}
-
 namespace {
 
 class GraphBuilder {
 public:
-  GraphBuilder(func::FuncOp function, Block &block, const MachineModel &machine)
+  GraphBuilder(func::FuncOp function, Block &block, const CostModel &machine)
       : function(function), block(block), machine(machine) {}
 
   FailureOr<PartitionGraph> build() {
@@ -298,7 +262,7 @@ private:
 
   func::FuncOp function;
   Block &block;
-  const MachineModel &machine;
+  const CostModel &machine;
   analysis::Rates rates;
   PartitionGraph graph;
 };
@@ -321,7 +285,7 @@ void PartitionGraph::writePrices() const {
 }
 
 FailureOr<PartitionGraph> PartitionGraph::build(func::FuncOp function,
-                                                const MachineModel &machine,
+                                                const CostModel &machine,
                                                 Block *block) {
   return GraphBuilder(function, block ? *block : function.getBody().front(),
                       machine)

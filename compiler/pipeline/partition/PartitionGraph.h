@@ -8,7 +8,8 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONGRAPH_H
 #define PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONGRAPH_H
 
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
+#include "compiler/model/ModelFunction.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -47,7 +48,7 @@ struct PartitionGraph {
   /// Those of a function's block, or of another `block` of it. Fails, with a
   /// diagnostic, if clusters depend on each other in a cycle.
   static mlir::FailureOr<PartitionGraph> build(mlir::func::FuncOp function,
-                                               const MachineModel &machine,
+                                               const CostModel &machine,
                                                mlir::Block *block = nullptr);
 
   /// Writes the predicted times into the IR (`dist.price` on the first op of
@@ -55,17 +56,6 @@ struct PartitionGraph {
   /// stages were balanced.
   void writePrices() const;
 };
-
-/// The model's function: the module's only one with a body. Fails with a
-/// diagnostic if there is none, or several.
-mlir::FailureOr<mlir::func::FuncOp> getModelFunction(mlir::ModuleOp module);
-
-/// Bytes of the weights that a function names, each once.
-int64_t getWeightBytes(mlir::func::FuncOp function);
-
-/// The ops of a block that are computed in every micro-batch, in order. Ops
-/// that are known at load, states themselves and the terminator are left out.
-llvm::SmallVector<mlir::Operation *> getActiveOps(mlir::Block &block);
 
 } // namespace partita::pipeline
 

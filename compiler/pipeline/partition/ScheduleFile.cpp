@@ -8,8 +8,8 @@
 #include "compiler/pipeline/partition/ScheduleFile.h"
 
 #include "compiler/files/ReadFile.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/PartitionFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"

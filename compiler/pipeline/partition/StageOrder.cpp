@@ -7,9 +7,9 @@
 
 #include "compiler/pipeline/partition/StageOrder.h"
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Phases.h"
 

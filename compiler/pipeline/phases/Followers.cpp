@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline/phases/Followers.h"
 
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/grad/GradientAttr.h"
 

@@ -9,7 +9,7 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/analysis/Recomputed.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Phases.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline/phases/StepUnits.h"
 
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include <map>

@@ -8,7 +8,7 @@
 #include "compiler/pipeline/phases/UnitPhases.h"
 
 #include "compiler/analysis/Recomputed.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 

@@ -7,9 +7,9 @@
 
 #include "compiler/analysis/Samples.h"
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/plan/PlanSizes.h"
@@ -50,8 +50,8 @@ constexpr int64_t kEarlyShare = 4;
 /// One run of the pass.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, func::FuncOp function, PlaceModels all)
-      : module(module), function(function), models(std::move(all)),
+  PlanBuilder(ModuleOp module, func::FuncOp function, const CostModels &all)
+      : module(module), function(function), models(all),
         lowering(module, models), builder(module.getContext()) {}
 
   LogicalResult build() {
@@ -988,7 +988,7 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
-  PlaceModels models;
+  const CostModels &models;
   StageLowering lowering;
   OpBuilder builder;
   ScheduleProblem problem;
@@ -1023,11 +1023,9 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<PlaceModels> models =
-        PlaceModels::load(*function, machine, threads);
+    FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models) ||
-        failed(
-            PlanBuilder(getOperation(), *function, std::move(*models)).build()))
+        failed(PlanBuilder(getOperation(), *function, **models).build()))
       signalPassFailure();
   }
 };

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/ArenaWalk.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"

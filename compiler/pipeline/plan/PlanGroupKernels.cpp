@@ -8,10 +8,10 @@
 #include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
+#include "compiler/cost/CostModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/dist/DistDialect.h"
 
@@ -251,14 +251,13 @@ struct PlanGroupKernelsPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<PlaceModels> models =
-        PlaceModels::load(*function, machine, threads);
+    FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models))
       return signalPassFailure();
     const SmallVector<int64_t> places = getDevices(*function);
     KernelGrouper grouper(getOperation());
     for (auto stage : function->getOps<dist::StageOp>())
-      grouper.run(stage, models->at(places[stage.getStage()]).getLaunchNs());
+      grouper.run(stage, (*models)->at(places[stage.getStage()]).getLaunchNs());
     grouper.hideMembers(getOperation());
   }
 };

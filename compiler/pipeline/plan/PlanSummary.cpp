@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline/plan/PlanSummary.h"
 
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"

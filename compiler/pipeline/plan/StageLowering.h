@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
 #define PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
 
-#include "compiler/pipeline/cost/PlaceModels.h"
+#include "compiler/cost/CostModels.h"
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -81,7 +81,7 @@ struct LoweredDevice {
 /// Lowers dist.stage ops to values and work, device by device.
 class StageLowering {
 public:
-  StageLowering(mlir::ModuleOp module, const PlaceModels &models)
+  StageLowering(mlir::ModuleOp module, const CostModels &models)
       : module(module), symbols(module), models(models) {}
 
   /// Lowers one stage. Stages must come in a topological order. Fails, with a
@@ -118,7 +118,7 @@ private:
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
-  const PlaceModels &models;
+  const CostModels &models;
   analysis::Rates rates;
   llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> constants;
   std::map<std::pair<int64_t, std::string>, int> weights;

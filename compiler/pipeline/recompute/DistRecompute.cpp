@@ -7,11 +7,11 @@
 
 #include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Recomputed.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/ModelNodes.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/cost/CostModels.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/ModelNodes.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/pipeline/recompute/KeptValues.h"
@@ -268,12 +268,11 @@ struct DistRecomputePass : impl::DistRecomputePassBase<DistRecomputePass> {
                             << "': it is none, standard or full";
       return signalPassFailure();
     }
-    FailureOr<PlaceModels> models =
-        PlaceModels::load(*function, machine, threads);
+    FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models))
       return signalPassFailure();
     FailureOr<PartitionGraph> graph =
-        PartitionGraph::build(*function, models->getAll().front());
+        PartitionGraph::build(*function, *(*models)->getAll().front());
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
     if (failed(graph) || failed(order))
       return signalPassFailure();

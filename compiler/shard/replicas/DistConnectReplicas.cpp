@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 #include "runtime/abi/Text.h"
 
@@ -286,8 +286,7 @@ private:
 struct DistConnectReplicasPass
     : impl::DistConnectReplicasPassBase<DistConnectReplicasPass> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
     const int64_t devices = dist::getGroupSize(

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 
 namespace partita::shard {
@@ -35,8 +35,7 @@ int64_t getBatchAxis(IntegerAttr attribute) {
 struct DistFormReplicasPass
     : impl::DistFormReplicasPassBase<DistFormReplicasPass> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> function =
-        pipeline::getModelFunction(getOperation());
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
     Block &block = function->getBody().front();

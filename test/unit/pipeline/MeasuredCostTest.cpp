@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/cost/MeasuredCost.h"
+#include "compiler/cost/MeasuredCost.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
@@ -26,7 +26,7 @@
 
 using namespace mlir;
 using namespace partita;
-using namespace partita::pipeline;
+using namespace partita;
 namespace key = partita::abi::machine;
 
 namespace {
@@ -389,7 +389,7 @@ TEST_F(MeasuredCost, ComputingUnderContention) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(MeasuredCost, DefaultRates) {
-  auto model = MachineModel::load(UnknownLoc::get(&context), "", 1, 1);
+  auto model = makeCostModel(UnknownLoc::get(&context), "", 1, 1);
   ASSERT_TRUE(succeeded(model));
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
       "func.func @f(%x: tensor<64x64xf32>) {\n"
@@ -402,7 +402,7 @@ TEST_F(MeasuredCost, DefaultRates) {
   module->walk([&](nn::DotOp op) { dot = op; });
   analysis::Rates rates;
   auto getNs = [&](nn::ClusterKind kind) {
-    return model->getClusterTime({dot, kind, 0, 0, rates}, step).ns;
+    return (*model)->getClusterTime({dot, kind, 0, 0, rates}, step).ns;
   };
   const double flops = 2.0 * 64 * 64 * 64;
   // A library multiplies at 150 GFLOP/s, loops of ours at 8.
@@ -412,16 +412,15 @@ TEST_F(MeasuredCost, DefaultRates) {
 
 TEST_F(MeasuredCost, PublishedRatesOfGpus) {
   codegen::cuda::registerCudaBackend();
-  auto model =
-      MachineModel::load(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
+  auto model = makeCostModel(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
   ASSERT_TRUE(succeeded(model));
-  EXPECT_EQ(model->getName(), "an H100 80GB SXM");
-  EXPECT_EQ(model->getThreads(), 0);
+  EXPECT_EQ((*model)->getName(), "an H100 80GB SXM");
+  EXPECT_EQ((*model)->getThreads(), 0);
   // Four fifths of the 450 GB/s of NVLink, behind a copy's 10 us.
-  EXPECT_DOUBLE_EQ(model->getTransferNs(360000), 10000 + 1000);
+  EXPECT_DOUBLE_EQ((*model)->getTransferNs(360000), 10000 + 1000);
   // A ring of four has three hops.
-  EXPECT_DOUBLE_EQ(model->getCollectiveNs(720000, 4), 6600 + 3 * 600 + 2000);
-  EXPECT_DOUBLE_EQ(model->getUnitNs(), 5000);
+  EXPECT_DOUBLE_EQ((*model)->getCollectiveNs(720000, 4), 6600 + 3 * 600 + 2000);
+  EXPECT_DOUBLE_EQ((*model)->getUnitNs(), 5000);
   analysis::Rates rates;
   auto getNs = [&](const std::string &type, nn::ClusterKind kind,
                    int64_t bytes) {
@@ -432,7 +431,7 @@ TEST_F(MeasuredCost, PublishedRatesOfGpus) {
         &context);
     Operation *dot = nullptr;
     module->walk([&](nn::DotOp op) { dot = op; });
-    return model->getClusterTime({dot, kind, bytes, 0, rates}, step).ns;
+    return (*model)->getClusterTime({dot, kind, bytes, 0, rates}, step).ns;
   };
   // 132 processors at 1.83 GHz do 256 operations of f32 in a clock, and 4096
   // of f16; a library reaches 60 % of that, our loops 5 % of f32's.
@@ -450,8 +449,7 @@ TEST_F(MeasuredCost, PublishedRatesOfGpus) {
 
 TEST_F(MeasuredCost, KernelsOfGpusByTheirThreads) {
   codegen::cuda::registerCudaBackend();
-  auto model =
-      MachineModel::load(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
+  auto model = makeCostModel(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
   ASSERT_TRUE(succeeded(model));
   auto getNs = [&](const std::string &arguments, const std::string &body,
                    int64_t bytes) {
@@ -467,7 +465,7 @@ TEST_F(MeasuredCost, KernelsOfGpusByTheirThreads) {
         ops.push_back(op);
     });
     analysis::Rates rates;
-    return model
+    return (*model)
         ->getClusterTime({ops, nn::ClusterKind::kernel, bytes, 0, rates}, step)
         .ns;
   };

@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/PartitionFile.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/PartitionFile.h"
+#include "compiler/model/ByteSize.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/BlockPatterns.h"
-#include "compiler/pipeline/partition/ByteSize.h"
 
 #include <gtest/gtest.h>
 
-using namespace partita::pipeline;
+using namespace partita;
+using partita::pipeline::joinNumbered;
 
 namespace {
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/cost/MachineFile.h"
+#include "compiler/cost/MachineFile.h"
 
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
@@ -19,7 +19,7 @@
 using namespace llvm;
 namespace key = partita::abi::machine;
 
-namespace partita::pipeline {
+namespace partita {
 
 double MeasuredTable::at(ArrayRef<double> point) const {
   // Corners of the cell around the point, with their weights.
@@ -302,4 +302,4 @@ const MeasuredDevice *MachineFile::findDevice(StringRef kind,
   return found;
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/ModelNodes.h"
+#include "compiler/model/ModelNodes.h"
 
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
 
 #include "dialects/nn/NodeScopes.h"
 
 using namespace mlir;
 
-namespace partita::pipeline {
+namespace partita {
 
 /// The names and the scopes in a location; those of one name, together.
 static void forEachNode(Location loc,
@@ -101,4 +101,4 @@ std::vector<int> ModelNodes::match(const llvm::GlobPattern &glob) const {
   return nodes;
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/schedule/OrderFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
-namespace partita::pipeline {
+namespace partita {
 
 /// `more`: names that are no schedule's.
 static std::string describeUnknown(StringRef name, ArrayRef<StringRef> more) {
@@ -44,4 +44,4 @@ const schedule::ScheduleKind *getScheduleKind(Operation *function) {
   return kind;
 }
 
-} // namespace partita::pipeline
+} // namespace partita

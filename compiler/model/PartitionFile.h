@@ -45,8 +45,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONFILE_H
-#define PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONFILE_H
+#ifndef PARTITA_COMPILER_MODEL_PARTITIONFILE_H
+#define PARTITA_COMPILER_MODEL_PARTITIONFILE_H
 
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
@@ -57,7 +57,7 @@
 #include <string>
 #include <vector>
 
-namespace partita::pipeline {
+namespace partita {
 
 /// The most stages that the planner cuts a model into.
 inline constexpr int64_t kMostStages = 4096;
@@ -129,6 +129,6 @@ mlir::FailureOr<PartitionFile> readPartitionFile(mlir::Location loc,
 /// The former name of the schedule `sequential`.
 inline constexpr llvm::StringLiteral kFormerSequential = "sharded";
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONFILE_H
+#endif // PARTITA_COMPILER_MODEL_PARTITIONFILE_H

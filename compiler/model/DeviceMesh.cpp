@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/model/DeviceMesh.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
-namespace partita::pipeline {
+namespace partita {
 
 DeviceMesh::DeviceMesh(Operation *function, int64_t places) {
   SmallVector<Attribute> others;
@@ -53,4 +53,4 @@ SmallVector<int64_t> DeviceMesh::getDevices(int64_t place) const {
   return devices;
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/model/PartitionFile.h"
 
 #include "compiler/files/ReadFile.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/NodeNames.h"
-#include "compiler/pipeline/partition/ByteSize.h"
-#include "compiler/pipeline/partition/OpenBrackets.h"
+#include "compiler/model/ByteSize.h"
+#include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
+#include "compiler/model/OpenBrackets.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -24,7 +24,7 @@
 using namespace mlir;
 namespace yaml = llvm::yaml;
 
-namespace partita::pipeline {
+namespace partita {
 
 namespace {
 
@@ -451,4 +451,4 @@ FailureOr<PartitionFile> readPartitionFile(Location loc, StringRef path) {
       });
 }
 
-} // namespace partita::pipeline
+} // namespace partita

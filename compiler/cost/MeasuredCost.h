@@ -5,12 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_COST_MEASUREDCOST_H
-#define PARTITA_COMPILER_PIPELINE_COST_MEASUREDCOST_H
+#ifndef PARTITA_COMPILER_COST_MEASUREDCOST_H
+#define PARTITA_COMPILER_COST_MEASUREDCOST_H
 
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
+#include "compiler/cost/MachineFile.h"
 
-namespace partita::pipeline {
+namespace partita::codegen {
+class Backend;
+} // namespace partita::codegen
+
+namespace partita {
 
 /// How much devices that work at the same time slow each other down.
 struct Contention {
@@ -32,6 +37,6 @@ ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const Contention &contention,
                             const codegen::Backend &backend);
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_COST_MEASUREDCOST_H
+#endif // PARTITA_COMPILER_COST_MEASUREDCOST_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/cost/WorkKey.h"
+#include "compiler/cost/WorkKey.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace partita::pipeline {
+namespace partita {
 namespace {
 
 std::string describe(Operation *op, analysis::Rates &rates) {
@@ -46,4 +46,4 @@ uint64_t getWorkKey(const ClusterWork &work) {
   return std::max<uint64_t>(llvm::xxh3_64bits(text), 1);
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_OPENBRACKETS_H
-#define PARTITA_COMPILER_PIPELINE_PARTITION_OPENBRACKETS_H
+#ifndef PARTITA_COMPILER_MODEL_OPENBRACKETS_H
+#define PARTITA_COMPILER_MODEL_OPENBRACKETS_H
 
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
 #include <string>
 
-namespace partita::pipeline {
+namespace partita {
 
 struct OpenBracket {
   int line, column; ///< of the bracket that is not closed, from 1
@@ -25,6 +25,6 @@ struct OpenBracket {
 /// missing, as it goes on with whatever stands on the next line.
 std::optional<OpenBracket> findOpenBracket(llvm::StringRef yaml);
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_PARTITION_OPENBRACKETS_H
+#endif // PARTITA_COMPILER_MODEL_OPENBRACKETS_H

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_DEVICEMESH_H
-#define PARTITA_COMPILER_PIPELINE_DEVICEMESH_H
+#ifndef PARTITA_COMPILER_MODEL_DEVICEMESH_H
+#define PARTITA_COMPILER_MODEL_DEVICEMESH_H
 
 #include "dialects/dist/DistDialect.h"
 
-namespace partita::pipeline {
+namespace partita {
 
 /// The mesh of all devices of a model's function (`dist.axes`). A device's
 /// number is the row-major number of its coordinate.
@@ -33,6 +33,6 @@ private:
   int64_t stageStride = 1, size = 1;
 };
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_DEVICEMESH_H
+#endif // PARTITA_COMPILER_MODEL_DEVICEMESH_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/OpenBrackets.h"
+#include "compiler/model/OpenBrackets.h"
 
 #include "compiler/files/Nesting.h"
 
@@ -15,7 +15,7 @@
 
 using namespace llvm;
 
-namespace partita::pipeline {
+namespace partita {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::optional<OpenBracket> findOpenBracket(StringRef yaml) {
   return Scanner(yaml).run();
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_NODENAMES_H
-#define PARTITA_COMPILER_PIPELINE_NODENAMES_H
+#ifndef PARTITA_COMPILER_MODEL_NODENAMES_H
+#define PARTITA_COMPILER_MODEL_NODENAMES_H
 
 #include "compiler/analysis/NodeNames.h"
 
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace partita::pipeline {
+namespace partita {
 
 using analysis::getNodeNames;
 
@@ -47,6 +47,6 @@ std::optional<std::string> getPlainName(llvm::StringRef pattern);
 std::vector<std::vector<std::string>>
 compactNames(const std::vector<std::vector<std::string>> &lists);
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_NODENAMES_H
+#endif // PARTITA_COMPILER_MODEL_NODENAMES_H

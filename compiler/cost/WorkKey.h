@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_COST_WORKKEY_H
-#define PARTITA_COMPILER_PIPELINE_COST_WORKKEY_H
+#ifndef PARTITA_COMPILER_COST_WORKKEY_H
+#define PARTITA_COMPILER_COST_WORKKEY_H
 
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/cost/CostModel.h"
 
-namespace partita::pipeline {
+namespace partita {
 
 /// A hash of the ops of a cluster and of their shapes, with 64 bits. It ignores
 /// names, locations and ops that move no bytes. So the same work has the same
@@ -18,6 +18,6 @@ namespace partita::pipeline {
 /// model. The key is never 0.
 uint64_t getWorkKey(const ClusterWork &work);
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_COST_WORKKEY_H
+#endif // PARTITA_COMPILER_COST_WORKKEY_H

@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_DECISION_H
-#define PARTITA_COMPILER_PIPELINE_DECISION_H
+#ifndef PARTITA_COMPILER_MODEL_DECISION_H
+#define PARTITA_COMPILER_MODEL_DECISION_H
 
 #include "compiler/schedule/Registry.h"
 #include "dialects/dist/DistDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace partita::pipeline {
+namespace partita {
 
 /// On the function, besides the attributes of the dist dialect: the blocks of
 /// each stage, an array of arrays of strings. Absent if no stages are named.
@@ -32,6 +32,11 @@ inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 /// each place along the axis "stage", an array of strings. `plan.target` says
 /// it of stages and programs then, where it is not that of the module.
 inline constexpr llvm::StringLiteral kTargetsAttr = "dist.targets";
+
+/// On the module, if they are given: the machine file (partita-run --calibrate)
+/// by which times are predicted, and the cores of a device.
+inline constexpr llvm::StringLiteral kMachineAttr = "dist.machine";
+inline constexpr llvm::StringLiteral kThreadsAttr = "dist.threads";
 
 /// On the function: the number of stages into which the planner cuts the model.
 inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
@@ -128,6 +133,6 @@ inline constexpr int kMostZero = 3, kAutoZero = -2;
 /// The text of an error about a name that a person cannot give a schedule.
 std::string describeUnknownSchedule(llvm::StringRef name);
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_DECISION_H
+#endif // PARTITA_COMPILER_MODEL_DECISION_H

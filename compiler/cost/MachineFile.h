@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_COST_MACHINEFILE_H
-#define PARTITA_COMPILER_PIPELINE_COST_MACHINEFILE_H
+#ifndef PARTITA_COMPILER_COST_MACHINEFILE_H
+#define PARTITA_COMPILER_COST_MACHINEFILE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace partita::pipeline {
+namespace partita {
 
 /// Values on a grid, and how to interpolate between them.
 struct MeasuredTable {
@@ -82,6 +82,6 @@ struct MachineFile {
                                    llvm::StringRef architecture) const;
 };
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_COST_MACHINEFILE_H
+#endif // PARTITA_COMPILER_COST_MACHINEFILE_H

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ByteSize.h"
+#include "compiler/model/ByteSize.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
-namespace partita::pipeline {
+namespace partita {
 
 std::optional<int64_t> parseByteSize(llvm::StringRef text) {
   text = text.trim();
@@ -37,4 +37,4 @@ std::optional<int64_t> parseByteSize(llvm::StringRef text) {
   return static_cast<int64_t>(value);
 }
 
-} // namespace partita::pipeline
+} // namespace partita

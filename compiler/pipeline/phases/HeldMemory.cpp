@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/cost/HeldMemory.h"
+#include "compiler/pipeline/phases/HeldMemory.h"
 
 #include "compiler/codegen/Targets.h"
-#include "compiler/pipeline/Decision.h"
+#include "compiler/model/Decision.h"
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/NodeNames.h"
+#include "compiler/model/NodeNames.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace partita::pipeline {
+namespace partita {
 
 std::string didYouMean(StringRef name, ArrayRef<StringRef> known) {
   StringRef best;
@@ -95,4 +95,4 @@ compactNames(const std::vector<std::vector<std::string>> &lists) {
   return result;
 }
 
-} // namespace partita::pipeline
+} // namespace partita

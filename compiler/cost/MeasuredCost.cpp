@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/cost/MeasuredCost.h"
+#include "compiler/cost/MeasuredCost.h"
 
 #include "compiler/codegen/Backend.h"
 #include "runtime/abi/machine.h"
@@ -17,7 +17,7 @@
 using namespace mlir;
 namespace key = partita::abi::machine;
 
-namespace partita::pipeline {
+namespace partita {
 namespace {
 
 // Of a loop over a value in cache, an arithmetic operation is this part: the
@@ -212,4 +212,4 @@ ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
   return Estimate(work, step, team, lanes, contention, backend).get();
 }
 
-} // namespace partita::pipeline
+} // namespace partita

@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_MODELNODES_H
-#define PARTITA_COMPILER_PIPELINE_MODELNODES_H
+#ifndef PARTITA_COMPILER_MODEL_MODELNODES_H
+#define PARTITA_COMPILER_MODEL_MODELNODES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -27,7 +27,7 @@
 
 #include <vector>
 
-namespace partita::pipeline {
+namespace partita {
 
 class ModelNodes {
 public:
@@ -62,6 +62,6 @@ private:
   bool hasScopes = false;
 };
 
-} // namespace partita::pipeline
+} // namespace partita
 
-#endif // PARTITA_COMPILER_PIPELINE_MODELNODES_H
+#endif // PARTITA_COMPILER_MODEL_MODELNODES_H

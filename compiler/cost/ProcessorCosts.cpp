@@ -1,0 +1,162 @@
+//===- ProcessorCosts.cpp - Predicted times on cores ----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/cost/ProcessorCosts.h"
+
+#include "compiler/codegen/Backend.h"
+#include "compiler/cost/MeasuredCost.h"
+#include "compiler/cost/WorkKey.h"
+#include "runtime/abi/machine.h"
+
+#include <algorithm>
+
+using namespace mlir;
+namespace key = partita::abi::machine;
+
+namespace partita {
+namespace {
+
+// One core with AVX-512 at about 3 GHz.
+constexpr double kContractionFlops = 150e9; // a second: dot, conv
+constexpr double kWinogradSpeedup = 1.8;
+constexpr double kIntegerSpeedup = 3; // products of 8 bits, to f32
+constexpr int64_t kLanes = 16;        // floats in a vector
+constexpr double kAttentionFlops = 90e9;
+constexpr double kPointwiseFlops = 8e9;
+constexpr double kBytes = 12e9; // read and written, a second
+constexpr double kTransferLatencyNs = 2000;
+constexpr double kTransferBytes = 8e9; // a second
+// Devices of a collective spin until the last one comes, and share the work.
+constexpr double kCollectiveLatencyNs = 700;
+constexpr double kCollectiveBytes = 24e9; // sent by each device, a second
+constexpr double kInstructionNs = 1500;   // to start one kernel or library call
+constexpr double kUnitNs = 2000;          // to start one unit
+constexpr double kMeasuredUnitNs = 200;   // what a unit costs besides its work
+
+double getDefaultNs(const nn::Cost &cost, nn::ClusterKind kind) {
+  // Where each operation waits for the one before, no vector helps.
+  int64_t flops = cost.flops + (kLanes - 1) * cost.sequential;
+  // In loops of ours a product is arithmetic like any other.
+  if (kind == nn::ClusterKind::kernel && cost.kind != nn::CostKind::movement)
+    return flops / kPointwiseFlops * 1e9;
+  switch (cost.kind) {
+  case nn::CostKind::dot:
+  case nn::CostKind::conv:
+    return flops / kContractionFlops * 1e9;
+  case nn::CostKind::attention:
+    return flops / kAttentionFlops * 1e9;
+  case nn::CostKind::movement:
+  case nn::CostKind::none:
+    return 0;
+  // Products of a few rows, which run at the speed of the cache.
+  case nn::CostKind::recurrent:
+  case nn::CostKind::pointwise:
+  case nn::CostKind::reduction:
+    break;
+  }
+  return flops / kPointwiseFlops * 1e9;
+}
+
+double getSpeedup(Operation *op) {
+  if (op->hasAttr(nn::kWinogradAttr))
+    return kWinogradSpeedup;
+  return nn::multipliesIntegers(op) ? kIntegerSpeedup : 1;
+}
+
+double getDefaultNs(const ClusterWork &work) {
+  double compute = 0;
+  int64_t unfusedBytes = 0;
+  for (Operation *op : work.ops)
+    if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
+      nn::Cost cost = costed.getCost();
+      double ns = getDefaultNs(cost, work.kind);
+      compute += work.kind == nn::ClusterKind::call ? ns / getSpeedup(op) : ns;
+      unfusedBytes += cost.bytes;
+    }
+  // A gather reads only a part of its table.
+  int64_t bytes = std::min(work.bytes, unfusedBytes);
+  return kInstructionNs + std::max(compute, bytes / kBytes * 1e9);
+}
+
+double getNsOfBytes(const MeasuredTable &table, int64_t bytes) {
+  const double most = table.axes[0].back();
+  // Beyond what was measured the rate stays.
+  return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
+}
+
+} // namespace
+
+ProcessorCosts::ProcessorCosts(const codegen::Backend &backend,
+                               std::shared_ptr<const MachineFile> file,
+                               int64_t devices, int64_t threads)
+    : backend(backend), file(std::move(file)),
+      devices(std::max<int64_t>(devices, 1)), threads(threads) {
+  if (this->file && threads == 0)
+    this->threads = std::max<int64_t>(this->file->cores / this->devices, 1);
+}
+
+StringRef ProcessorCosts::getName() const {
+  return file ? StringRef(file->cpu) : StringRef();
+}
+
+int64_t ProcessorCosts::getCores() const { return file ? file->cores : 0; }
+
+StringRef ProcessorCosts::getId() const {
+  return file ? StringRef(file->id) : StringRef();
+}
+
+ClusterTime ProcessorCosts::getClusterTime(const ClusterWork &work,
+                                           const StepFootprint &step) const {
+  if (!file) {
+    double ns = getDefaultNs(work);
+    return {.ns = ns, .modelledNs = ns};
+  }
+  const MeasuredTeam &team = file->getTeam(threads);
+  Contention contention;
+  contention.devices =
+      std::max<int64_t>(std::min(devices, file->cores / threads), 1);
+  if (contention.devices > 1) {
+    contention.compute = team.at(key::kContentionCompute);
+    contention.memory = team.at(key::kContentionMemory);
+    contention.cache =
+        std::min(team.at(key::kContentionCache), double(contention.devices));
+  }
+  ClusterTime time =
+      getMeasuredTime(work, step, team, file->lanes, contention, backend);
+  time.key = getWorkKey(work);
+  if (team.threads == threads)
+    time.ns *= team.getWorkRatio(time.key, devices);
+  return time;
+}
+
+/// The table of a team, or null if it was not measured.
+const MeasuredTable *ProcessorCosts::findTable(StringRef name) const {
+  if (!file)
+    return nullptr;
+  const auto &tables = file->getTeam(threads).tables;
+  auto it = tables.find(name.str());
+  return it == tables.end() ? nullptr : &it->second;
+}
+
+double ProcessorCosts::getTransferNs(int64_t bytes) const {
+  if (const MeasuredTable *table = findTable(key::kTransfer))
+    return getNsOfBytes(*table, bytes);
+  return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
+}
+
+double ProcessorCosts::getCollectiveNs(int64_t sentBytes,
+                                       int64_t /*devices*/) const {
+  if (const MeasuredTable *table = findTable(key::kCollective))
+    return getNsOfBytes(*table, sentBytes);
+  return kCollectiveLatencyNs + sentBytes / kCollectiveBytes * 1e9;
+}
+
+double ProcessorCosts::getUnitNs() const {
+  return file ? kMeasuredUnitNs : kUnitNs;
+}
+
+} // namespace partita
