@@ -14,7 +14,10 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace partita::shard {
 #define GEN_PASS_DEF_DISTEXPLAINCOLLECTIVESPASS
@@ -83,6 +86,7 @@ public:
         tryAll(ArrayRef(near).take_front(count), {});
       report(exchange, given, best);
     }
+    emitReports();
   }
 
 private:
@@ -312,7 +316,8 @@ private:
   void report(const Exchange &exchange, const AllCuts &given,
               const std::optional<Change> &change) {
     Operation *op = exchange.value.getDefiningOp();
-    InFlightDiagnostic remark = emitRemark(op->getLoc());
+    std::string text;
+    llvm::raw_string_ostream remark(text);
     remark << describe(exchange.kinds.front(), nn::getNodeName(op));
     if (exchange.reader && !exchange.reader->hasTrait<OpTrait::IsTerminator>())
       remark << " for '" << nn::getNodeName(exchange.reader) << "'";
@@ -320,23 +325,60 @@ private:
            << (rates.getRate(op) == analysis::Rate::update ? " a step"
                                                            : " a micro-batch")
            << ", predicted " << abi::timeText(exchange.ns) << "; ";
-    if (!change) {
+    if (!change)
       remark << (!isFree ? "other cuts were not tried, as the model itself "
                            "says how results are cut"
                  : trials > kMostTrials
                      ? "other cuts were not tried any more, as there are many"
                      : "no other cut of a tensor near it spares that without "
                        "another collective");
-      return;
-    }
-    const double ns = change->after.ns - before.ns;
-    remark << "to spare that, " << describe(given, change->cuts) << ": by "
+    else
+      describe(*change, given, remark);
+    reports.push_back({op->getLoc(), std::move(text)});
+  }
+
+  void describe(const Change &change, const AllCuts &given,
+                llvm::raw_ostream &remark) {
+    const double ns = change.after.ns - before.ns;
+    remark << "to spare that, " << describe(given, change.cuts) << ": by "
            << "prediction a micro-batch takes " << abi::timeText(std::abs(ns))
            << (ns > 0 ? " longer" : " less")
-           << describeChange(before.sentBytes, change->after.sentBytes,
+           << describeChange(before.sentBytes, change.after.sentBytes,
                              "a device sends more by", "a device sends less by")
-           << describeChange(before.weightBytes, change->after.weightBytes,
+           << describeChange(before.weightBytes, change.after.weightBytes,
                              "its weights grow by", "its weights shrink by");
+  }
+
+  /// One remark for those that differ in the numbers of their names alone: of
+  /// repeated layers.
+  void emitReports() {
+    std::vector<SmallVector<size_t>> groups;
+    std::map<std::string, size_t> known;
+    for (auto [index, each] : llvm::enumerate(reports)) {
+      auto [it, isNew] =
+          known.try_emplace(foldNames(each.second), groups.size());
+      if (isNew)
+        groups.emplace_back();
+      groups[it->second].push_back(index);
+    }
+    for (ArrayRef<size_t> members : groups) {
+      const auto &[loc, text] = reports[members.front()];
+      InFlightDiagnostic remark = emitRemark(loc);
+      remark << text;
+      if (members.size() > 1)
+        remark << "; " << members.size() - 1 << " more like it, to '"
+               << nn::getNodeName(reports[members.back()].first) << "'";
+    }
+  }
+
+  /// The text, in whose quoted names each number is `*`.
+  static std::string foldNames(StringRef text) {
+    SmallVector<StringRef> parts;
+    text.split(parts, '\'');
+    std::string folded;
+    for (auto [index, part] : llvm::enumerate(parts))
+      folded += index % 2 ? abi::foldNumbers(part.str()) : part.str();
+    return folded;
   }
 
   Block &block;
@@ -350,6 +392,7 @@ private:
   Measure before;
   bool isFree = true; ///< to cut weights and inputs otherwise
   int trials = 0;
+  std::vector<std::pair<Location, std::string>> reports;
 };
 
 struct DistExplainCollectivesPass

@@ -8,6 +8,8 @@
 #include "runtime/abi/PlanText.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace partita::abi {
 
@@ -101,15 +103,31 @@ std::string machineText(const std::string &machine, int64_t threads) {
 }
 
 std::string stepText(const StepLine &step) {
+  std::string rates;
+  if (step.step_ns > 0) {
+    const double rate =
+        double(step.micro_batches * step.samples * step.replicas) * 1e9 /
+        double(step.step_ns);
+    rates = ", " +
+            (rate < 1000 ? numberText(rate, 3)
+                         : countText(static_cast<int64_t>(rate))) +
+            " samples/s";
+    if (step.alone_ns > 0)
+      rates += ", " +
+               numberText(double(step.alone_ns) / double(step.step_ns), 3) +
+               " times one device";
+  }
   return step.schedule + ", " +
          countOf(step.micro_batches, "micro-batch", "es") + " of " +
          countOf(step.samples, "sample") + " a step" +
          (step.replicas > 1
               ? " for each of " + std::to_string(step.replicas) + " replicas"
               : "") +
-         "; predicted" + machineText(step.machine, step.threads) + ": step " +
-         timeText(double(step.step_ns)) + ", bubble " +
-         percentText(step.bubble) + "\n";
+         "; predicted" +
+         (step.machine.empty() ? std::string(" (uncalibrated)")
+                               : machineText(step.machine, step.threads)) +
+         ": step " + timeText(double(step.step_ns)) + ", bubble " +
+         percentText(step.bubble) + rates + "\n";
 }
 
 std::string samplesText(const std::vector<SampleAxis> &ports,
@@ -130,6 +148,50 @@ std::string samplesText(const std::vector<SampleAxis> &ports,
   return "samples: " + text + "\n";
 }
 
+namespace {
+
+/// Messages that differ in the numbers of their names alone.
+struct MessageGroup {
+  std::vector<const MessageRow *> rows;
+
+  /// What the rows say, if they agree on it; else without numbers.
+  std::string common(std::string MessageRow::*field) const {
+    const std::string &first = rows.front()->*field;
+    const bool isSame =
+        std::all_of(rows.begin(), rows.end(), [&](const MessageRow *row) {
+          return row->*field == first;
+        });
+    return isSame ? first : foldNumbers(first);
+  }
+  /// "12 x 5.06 MiB".
+  std::string times(const std::string &each) const {
+    return rows.size() == 1 ? each : std::to_string(rows.size()) + " x " + each;
+  }
+};
+
+} // namespace
+
+/// In the order of their first rows.
+static std::vector<MessageGroup>
+groupMessages(const std::vector<MessageRow> &messages, bool perStep) {
+  std::vector<MessageGroup> groups;
+  std::map<std::tuple<std::string, std::string, std::string, int64_t, int64_t>,
+           size_t>
+      known;
+  for (const MessageRow &each : messages) {
+    if (each.per_step != perStep)
+      continue;
+    auto [it, isNew] =
+        known.try_emplace({foldNumbers(each.value), each.how,
+                           foldNumbers(each.why), each.bytes, each.duration_ns},
+                          groups.size());
+    if (isNew)
+      groups.emplace_back();
+    groups[it->second].rows.push_back(&each);
+  }
+  return groups;
+}
+
 std::string messagesText(const std::vector<MessageRow> &messages) {
   if (messages.empty())
     return "nothing is sent\n";
@@ -137,16 +199,17 @@ std::string messagesText(const std::vector<MessageRow> &messages) {
   for (bool per_step : {false, true}) {
     Table table({"value", "how", "bytes", "time", "why"},
                 {false, false, true, true, false});
-    bool any = false;
-    for (const MessageRow &each : messages) {
-      if (each.per_step != per_step)
-        continue;
-      any = true;
-      table.add({each.value, each.how, bytesText(each.bytes),
-                 each.duration_ns < 0 ? "" : timeText(double(each.duration_ns)),
-                 each.why});
+    const std::vector<MessageGroup> groups = groupMessages(messages, per_step);
+    for (const MessageGroup &group : groups) {
+      const MessageRow &first = *group.rows.front();
+      table.add({group.common(&MessageRow::value), first.how,
+                 group.times(bytesText(first.bytes)),
+                 first.duration_ns < 0
+                     ? ""
+                     : group.times(timeText(double(first.duration_ns))),
+                 group.common(&MessageRow::why)});
     }
-    if (any)
+    if (!groups.empty())
       text += (per_step ? "once a step:\n"
                         : "what each device sends in a micro-batch:\n") +
               table.text();

@@ -80,6 +80,18 @@ std::string countOf(int64_t count, const std::string &noun,
   return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
 }
 
+std::string foldNumbers(const std::string &text) {
+  std::string folded;
+  bool inNumber = false;
+  for (const char c : text) {
+    const bool isDigit = c >= '0' && c <= '9';
+    if (!isDigit || !inNumber)
+      folded += isDigit ? '*' : c;
+    inNumber = isDigit;
+  }
+  return folded;
+}
+
 std::string namesText(const std::vector<std::string> &names, size_t shown) {
   std::string text;
   for (size_t i = 0; i < std::min(names.size(), shown); ++i)

@@ -35,6 +35,9 @@ std::string percentText(double fraction);
 std::string countOf(int64_t count, const std::string &noun,
                     const std::string &ending = "s");
 
+/// The text with `*` for each number: what repeated layers have in common.
+std::string foldNumbers(const std::string &text);
+
 /// At most `shown` of the names, then the number of the others: "B0, B1, +3".
 std::string namesText(const std::vector<std::string> &names, size_t shown = 4);
 

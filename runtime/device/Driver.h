@@ -72,6 +72,9 @@ struct DeviceType {
   LoadDriver load;
   MeasureDevices measure; ///< null: what is measured of cores says it
   DescribeNeeds needs;
+  /// The library that computes for it, with its version, e.g. "oneDNN 2.6.3";
+  /// null if this program is linked with none.
+  std::string (*library)();
 };
 
 /// The type of a kind of device; null if this program does not support it.

@@ -4,7 +4,8 @@
     replicas.py [--turns 5] [--seconds 4] [--micro-batches 4] [--batch 4] [--layers 4] [--width 256] [--tokens 64] [--torch PYTHON]
 
 Each side has AdamW, and gradients that are summed over micro-batches before replicas add them up. `--torch` is a Python with PyTorch; without it PyTorch is
-left out. "times one device" compares a side with its own one device in the same turn. Needs onnx and numpy.
+left out. "times one device" compares a side with its own one device in the same turn. "two at once" are two trainings of one device, each on its own core, which have
+nothing to do with each other: what two cores can do that share caches and memory. Needs onnx and numpy.
 """
 
 import argparse
@@ -57,14 +58,17 @@ def main():
         torch = {"one device": Torch("ddp", 1, options)} | {name: Torch(*words, options) for name, words in TORCH.items()} if options.torch else {}
         for training in (one, *replicas.values()):
             training.samples, training.speeds = options.micro_batches * options.batch, []
+        both = argparse.Namespace(speeds=[])
         for _ in range(options.turns):
             one.speeds.append(one.wait(one.start("0")))
+            pair = [one.start(core) for core in ("0", "1")]
+            both.speeds.append(sum(one.wait(process) for process in pair))
             for training in replicas.values():
                 training.speeds.append(training.wait(training.start()))
             for peer in torch.values():
                 peer.measure()
     print(f"{'':<22} {'samples/s':<28} times one device")
-    for library, sides in (("Partita", {"one device": one} | replicas), ("PyTorch", torch)):
+    for library, sides in (("Partita", {"one device": one, "two at once": both} | replicas), ("PyTorch", torch)):
         for name, side in sides.items():
             ratios = [speed / single for speed, single in zip(side.speeds, sides["one device"].speeds)]
             print(f"{library + ' ' + name:<22} {quartiles(side.speeds):<28} {quartiles(ratios) if name != 'one device' else ''}")

@@ -45,6 +45,12 @@ std::string unknownText(const CLI::App &app) {
 
 } // namespace
 
+std::string versionText(const std::string &program) {
+  const std::string commit = PARTITA_COMMIT;
+  return program + " " PARTITA_VERSION +
+         (commit.empty() ? "" : ", commit " + commit);
+}
+
 std::string failureText(const CLI::App *app, const CLI::Error &error) {
   // A misspelt option is the likely reason why another one is missing.
   const std::string unknown = unknownText(*app);

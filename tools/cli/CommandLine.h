@@ -15,6 +15,9 @@
 
 namespace partita::cli {
 
+/// "partita-run 0.1.0, commit 1a2b3c4d5e6f", for --version.
+std::string versionText(const std::string &program);
+
 /// The one line that is printed on stderr for a wrong command line; for
 /// CLI::App::failure_message. For an unknown option it names the nearest
 /// option.

@@ -16,8 +16,10 @@
 #include "runtime/abi/DeviceKinds.h"
 #include "tools/cli/CommandLine.h"
 
+#include "onnx/common/version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -384,7 +386,9 @@ static std::string schedulesText() {
 
 int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   CLI::App app(kDescription, "partita-compile");
-  app.set_version_flag("--version", "partita-compile " PARTITA_VERSION);
+  app.set_version_flag("--version", cli::versionText("partita-compile") +
+                                        "\nLLVM " LLVM_VERSION_STRING
+                                        "\nONNX " ONNX_VERSION_STRING);
   app.failure_message(cli::failureText);
   app.get_formatter()->column_width(34);
   RawOptions raw;
@@ -697,7 +701,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "and the reason; say of each collective which other cut of a "
                "weight or input would spare it");
   app.add_flag("--json", result.json,
-               "print the plan, or what --list-nodes lists, as JSON");
+               "print the plan, or what --list-nodes lists, as JSON; and, on "
+               "standard error, each remark as an object on a line");
   app.add_flag("--plan", result.plan,
                "make and print the plan, and no artifact: what devices do, "
                "need and send, of a model whose files of weights need not be "

@@ -16,7 +16,7 @@ struct CommandLine {
   driver::CompileOptions compile;
   bool plan = false;      ///< print the plan, and make no artifact
   bool json = false;      ///< the plan as one JSON object on standard output
-  bool quiet = false;     ///< no plan, no remarks
+  bool quiet = false;     ///< no table, no remarks
   bool verbose = false;   ///< what each phase does, on standard error
   bool timing = false;    ///< where compile time goes, on standard error
   bool describe = false;  ///< list the model's inputs, outputs and dimensions

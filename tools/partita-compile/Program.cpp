@@ -51,20 +51,47 @@ static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
   out << diagnostic.str() << "\n";
 }
 
+/// The same for programs: an object on a line of its own.
+static void printJson(Diagnostic &diagnostic, StringRef severity) {
+  wipeProgress();
+  llvm::json::Object object{{"severity", severity},
+                            {"message", diagnostic.str()}};
+  Location loc = diagnostic.getLocation();
+  if (std::string node = nn::getNodeName(loc); !node.empty()) {
+    object["node"] = node;
+  } else if (auto place = dyn_cast<FileLineColLoc>(loc)) {
+    object["file"] = place.getFilename().getValue();
+    object["line"] = static_cast<int64_t>(place.getLine());
+    object["column"] = static_cast<int64_t>(place.getColumn());
+  }
+  llvm::json::Array notes;
+  for (Diagnostic &note : diagnostic.getNotes())
+    notes.push_back(note.str());
+  if (!notes.empty())
+    object["notes"] = std::move(notes);
+  llvm::errs() << llvm::json::Value(std::move(object)) << "\n";
+}
+
 namespace {
 /// Prints the diagnostics of a context as long as it lives.
 class DiagnosticPrinter {
 public:
-  DiagnosticPrinter(MLIRContext &context, bool quiet)
+  DiagnosticPrinter(MLIRContext &context, bool quiet, bool json)
       : engine(context.getDiagEngine()),
-        id(engine.registerHandler([quiet](Diagnostic &diagnostic) {
-          DiagnosticSeverity severity = diagnostic.getSeverity();
-          if (quiet && severity != DiagnosticSeverity::Error)
+        id(engine.registerHandler([quiet, json](Diagnostic &diagnostic) {
+          const DiagnosticSeverity kind = diagnostic.getSeverity();
+          const StringRef severity = kind == DiagnosticSeverity::Error ? "error"
+                                     : kind == DiagnosticSeverity::Warning
+                                         ? "warning"
+                                         : "remark";
+          const bool isError = kind == DiagnosticSeverity::Error;
+          if (quiet && !isError)
             return success();
-          printDiagnostic(diagnostic,
-                          severity == DiagnosticSeverity::Error     ? "error"
-                          : severity == DiagnosticSeverity::Warning ? "warning"
-                                                                    : "remark");
+          if (json && !isError) {
+            printJson(diagnostic, severity);
+            return success();
+          }
+          printDiagnostic(diagnostic, severity);
           for (Diagnostic &note : diagnostic.getNotes())
             printDiagnostic(note, "note");
           return success();
@@ -116,7 +143,7 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
 
   // A message names the node; its whole operation would bury it.
   context.printOpOnDiagnostic(false);
-  DiagnosticPrinter printer(context, command.quiet);
+  DiagnosticPrinter printer(context, command.quiet, command.json);
   if (command.describe)
     return failed(import::describeOnnxModel(context, command.compile.import,
                                             llvm::outs(), command.json));
@@ -175,7 +202,7 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
       nodes.print(llvm::outs());
     return 0;
   }
-  if (summaries.empty() || command.quiet || !printsPlan)
+  if (summaries.empty() || !printsPlan || (command.quiet && !command.json))
     return 0;
   if (command.json) {
     // One plan is an object, several are a list of them.

@@ -8,8 +8,12 @@
 #include "tools/partita-run/Options.h"
 
 #include "runtime/abi/artifact.h"
-
+#include "runtime/device/Driver.h"
 #include "tools/cli/CommandLine.h"
+
+#ifdef PARTITA_WITH_MPI
+#include "runtime/comm/mpi/Job.h"
+#endif
 
 #include <charconv>
 #include <iostream>
@@ -49,8 +53,16 @@ Any number of samples may be given along the batch axis: they go through the
 pipeline as micro-batches, in as many steps as needed.)";
 
 std::string versionText() {
-  return "partita-run " PARTITA_VERSION " (artifact format " +
-         std::to_string(abi::kVersion) + ")";
+  std::string text = cli::versionText("partita-run") + "\nartifact format " +
+                     std::to_string(abi::kVersion);
+  for (const runtime::DeviceType &type : runtime::getDeviceTypes())
+    if (type.library)
+      text += "\n" + type.library();
+#ifdef PARTITA_WITH_MPI
+  return text + "\n" + runtime::mpi::describeMpi();
+#else
+  return text + "\nno MPI";
+#endif
 }
 
 /// The steps between two lines of --outputs, 0 if only reports have one; -1 if
@@ -363,10 +375,17 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->type_name("FILE.json");
   app.add_flag("--profile-table", options.profileTable,
                "Print where the time of a step goes: by device, kind of work, "
-               "unit, transfer and instruction, waiting apart from moving "
-               "bytes, with GFLOP/s, GB/s and what was predicted; with "
+               "unit, transfer, module and instruction, waiting apart from "
+               "moving bytes, with GFLOP/s, GB/s and what was predicted; with "
                "--train, at its end")
       ->group(looking);
+  app.add_option("--top", options.top,
+                 "The most modules, and the most instructions, that "
+                 "--profile-table lists: those that take longest")
+      ->group(looking)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table), "
                "--calibrate, --test-data or --compare as one JSON object")
@@ -429,6 +448,8 @@ int parseOptions(int argc, char **argv, Options &options) {
                            app.count("--runs") || app.count("--warmup")))
     return refuse("--rate belongs to --benchmark; leave out --profile, "
                   "--profile-table, --runs and --warmup");
+  if (app.count("--top") && !options.profileTable)
+    return refuse("--top belongs to --profile-table");
   if (app.count("--batch-delay") && options.rate == 0)
     return refuse("--batch-delay belongs to --benchmark --rate R");
   if (options.training.resume && options.training.checkpoint.empty())

@@ -69,6 +69,7 @@ struct Options {
   bool json = false;
   std::string profile;
   bool profileTable = false;
+  int top = 60; ///< lines of its tables of modules and of instructions
   bool plan = false;
   bool trustWeights = false;
 

@@ -125,9 +125,10 @@ int runMode(const Options &options, const PlanChoice &plans,
   std::vector<Profile::Event> events = profile.gather(team);
   if (options.profileTable && !options.benchmark && options.calibrate.empty() &&
       team.root())
-    std::fputs(
-        ProfileTable(model, events, profile.stepNs()).text(model).c_str(),
-        stdout);
+    std::fputs(ProfileTable(model, events, profile.stepNs())
+                   .text(model, options.top)
+                   .c_str(),
+               stdout);
   Status written;
   if (!options.profile.empty() && team.root())
     written = writeTrace(options.profile, model, std::move(events));

@@ -257,6 +257,7 @@ private:
         shape.push_back(*size);
       } else {
         shape.push_back(1);
+        hasOpenInner |= i > 0;
         if (!symbol.empty())
           openSymbols.insert(symbol);
         else
@@ -269,6 +270,15 @@ private:
   LogicalResult reportOpen() {
     if (openSymbols.empty() && openInputs.empty() && openRanks.empty())
       return success();
+    // A model that leaves nothing open but its batch.
+    if (openSymbols.size() == 1 && openInputs.empty() && openRanks.empty() &&
+        !hasOpenInner) {
+      StringRef batch = openSymbols.begin()->getKey();
+      emitRemark(loc) << "dimension '" << batch
+                      << "' is not given: it is 1 in a micro-batch (--dim "
+                      << batch << "=SIZE for another size)";
+      return success();
+    }
     InFlightDiagnostic error = emitError(loc);
     error << "the model's shapes are not all known:";
     SmallVector<StringRef> sorted(openSymbols.keys());
@@ -291,6 +301,7 @@ private:
   ArrayRef<InputSlot> slots;
   StringMap<SmallVector<int64_t>> shapes;
   llvm::StringSet<> knownDims, openSymbols;
+  bool hasOpenInner = false; ///< not the first dimension of an input
   std::vector<std::string> openInputs, openRanks;
 };
 

@@ -111,6 +111,20 @@ collectScopes(ModuleOp module) {
   return scopes;
 }
 
+/// The predicted time of all units that programs run in a step.
+static int64_t countUnitNs(ModuleOp module) {
+  int64_t ns = 0;
+  for (auto program : module.getOps<plan::ProgramOp>()) {
+    Block &body = program.getBody().front();
+    llvm::StringMap<int64_t> nsOf;
+    for (auto unit : body.getOps<plan::UnitOp>())
+      nsOf[unit.getSymName()] = unit.getDurationNs();
+    for (auto run : body.getOps<plan::RunOp>())
+      ns += nsOf.lookup(run.getUnit());
+  }
+  return ns;
+}
+
 std::optional<PlanSummary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
@@ -124,6 +138,13 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
     if (axis.getAxisName() == dist::kDataAxis)
       summary.replicas = axis.getSize();
   }
+  const bool areAlone = module.getOps<plan::CollectiveOp>().empty() &&
+                        llvm::all_of(axes, [](StringRef axis) {
+                          return axis == dist::kDataAxis;
+                        });
+  auto devices = module.getOps<plan::DeviceOp>();
+  if (areAlone && std::distance(devices.begin(), devices.end()) > 1)
+    summary.aloneNs = countUnitNs(module) * summary.replicas;
   summary.model = model.getModel().str();
   summary.schedule = model.getSchedule().str();
   if (DictionaryAttr sizes = model.getDimensionsAttr())
@@ -307,7 +328,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
     printRecomputation(*summary.recomputation, os);
   os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
                        summary.replicas, summary.machine, summary.threads,
-                       summary.stepNs, summary.bubble});
+                       summary.stepNs, summary.bubble, summary.aloneNs});
   if (summary.entry.empty())
     os << abi::samplesText(summary.sampleAxes, summary.mixes);
   if (!summary.schedules.empty())

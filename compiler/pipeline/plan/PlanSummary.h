@@ -94,7 +94,8 @@ struct PlanSummary {
   std::vector<abi::SampleAxis> sampleAxes;
   std::string entry;  ///< "train" or "eval"; empty: to compute outputs
   std::string mixes;  ///< why they cannot be split; empty: they can
-  int64_t stepNs = 0; ///< predicted time of a step
+  int64_t aloneNs = 0; ///< see StepLine
+  int64_t stepNs = 0;  ///< predicted time of a step
   double bubble = 0;  ///< predicted idle share of the devices that have work
   std::optional<RecomputationSummary> recomputation;
   /// Of which the compiler took the first; empty: a person chose.

@@ -65,6 +65,15 @@ private:
 
 } // namespace
 
+std::string describeMpi() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS)
+    return "MPI";
+  const std::string all(text, size_t(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
 bool launched() {
   for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"})
     if (std::getenv(name))

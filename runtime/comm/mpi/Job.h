@@ -34,6 +34,9 @@ namespace partita::runtime::mpi {
 /// MPI is never initialised.
 bool launched();
 
+/// The library and its version, e.g. "Open MPI v4.1.4".
+std::string describeMpi();
+
 class Job {
 public:
   /// Initialises MPI. A launcher sends SIGTERM if another process of the job

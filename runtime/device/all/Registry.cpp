@@ -16,12 +16,12 @@ namespace partita::runtime {
 namespace {
 
 const DeviceType types[] = {
-    {abi::DeviceKind::cpu, true, true, loadCpuDriver, nullptr,
-     describeCpuNeeds},
+    {abi::DeviceKind::cpu, true, true, loadCpuDriver, nullptr, describeCpuNeeds,
+     describeCpuLibrary},
     {abi::DeviceKind::remote_cpu, false, true, loadRemoteCpuDriver, nullptr,
-     describeCpuNeeds},
+     describeCpuNeeds, nullptr},
     {abi::DeviceKind::cuda, false, false, loadCudaDriver, measureCudaDevices,
-     describeCudaNeeds},
+     describeCudaNeeds, nullptr},
 };
 
 } // namespace

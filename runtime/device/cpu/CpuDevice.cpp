@@ -813,6 +813,12 @@ Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
   return std::unique_ptr<Driver>(new CpuDriver(std::move(*kernels)));
 }
 
+std::string describeCpuLibrary() {
+  const dnnl_version_t &version = *dnnl_version();
+  return "oneDNN " + std::to_string(version.major) + "." +
+         std::to_string(version.minor) + "." + std::to_string(version.patch);
+}
+
 std::vector<std::string> describeCpuNeeds(const Artifact &artifact) {
   abi::CpuLevel least = abi::CpuLevel::none;
   for (const ObjectSection &object : artifact.objects())

@@ -168,6 +168,9 @@ private:
 /// See DescribeNeeds.
 std::vector<std::string> describeCpuNeeds(const Artifact &artifact);
 
+/// "oneDNN 2.6.3".
+std::string describeCpuLibrary();
+
 /// Loads the kernels of an artifact for this processor.
 Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
                                                 const DeviceOptions &options);

@@ -34,3 +34,19 @@ func.func @main(%x: tensor<32x64xf32> {nn.name = "x"}) -> tensor<32x64xf32> attr
   %1 = nn.relu %0 : tensor<32x64xf32> loc("relu")
   return %1 : tensor<32x64xf32>
 }
+
+// -----
+
+// Repeated layers are one remark.
+// CHECK: remark: loc("layer.0.fc"): parts of 'layer.0.fc' are gathered: each device sends 4.00 KiB a micro-batch, predicted {{.*}}; other cuts were not tried, as the model itself says how results are cut; 1 more like it, to 'layer.1.fc'
+// CHECK-NOT: remark: loc("layer.1.fc")
+nn.weight @w "w" : tensor<64x64xf32> = dense<1.0> : tensor<64x64xf32>
+nn.weight @v "v" : tensor<64x64xf32> = dense<1.0> : tensor<64x64xf32>
+func.func @main(%x: tensor<32x64xf32> {nn.name = "x"}) -> tensor<32x64xf32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"}]>} : tensor<64x64xf32>
+  %v = nn.parameter @v {dist.sharding = #dist.sharding<[{}, {"tensor"}]>} : tensor<64x64xf32>
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] {dist.sharding = #dist.sharding<[{}, {}]>} : tensor<32x64xf32>, tensor<64x64xf32> -> tensor<32x64xf32> loc("layer.0.fc")
+  %1 = nn.dot %0, %v batch [] x [] contract [1] x [0] {dist.sharding = #dist.sharding<[{}, {}]>} : tensor<32x64xf32>, tensor<64x64xf32> -> tensor<32x64xf32> loc("layer.1.fc")
+  %2 = nn.relu %1 : tensor<32x64xf32> loc("relu")
+  return %2 : tensor<32x64xf32>
+}

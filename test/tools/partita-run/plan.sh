@@ -10,7 +10,7 @@ run 0 "$RUN" "$ART/two.partita" --plan
 says stdout "two.partita: test over 2 devices"
 says stdout "stage  device  blocks"
 says stdout "S1     cpu:1   (empty)"
-says stdout "fill_drain, 3 micro-batches of 4 samples a step; predicted: step"
+says stdout "fill_drain, 3 micro-batches of 4 samples a step; predicted (uncalibrated): step"
 says stdout "needs  an x86-64 processor"
 says stdout "input  'x' float32 [N, 64], 4 a micro-batch"
 says stdout "output 'layers/y:0' float32 [N, 64]"

@@ -27,8 +27,14 @@ for text in "medians of 3 steps" "covered" "predicted" "/layer1/MatMul" \
 done
 run 0 "$RUN" "$ART/two.partita" -i "$ART/more.npy" --profile-table
 says stdout "medians of"
+# Modules, by the names of nodes where the model says nothing of them.
+says stdout "module"
+says stdout "layer1 "
+run 0 "$RUN" "$ART/two.partita" -i "$ART/more.npy" --profile-table --top 1
+says stdout " more: "
+refuses "--top belongs to --profile-table" "$RUN" "$ART/two.partita" --benchmark --top 3
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile-table --json
-for key in covered gflops gbytes predicted_us waiting_us moving_us kinds; do
+for key in covered gflops gbytes predicted_us waiting_us moving_us kinds modules; do
   says stdout "\"$key\":"
 done
 

@@ -56,12 +56,16 @@ TEST(Text, Tables) {
 TEST(Text, Plan) {
   StepLine step{"fill_drain", 5, 2, 1, "", 0, 104700, 0.208};
   EXPECT_EQ(stepText(step), "fill_drain, 5 micro-batches of 2 samples a step; "
-                            "predicted: step 104.7 us, bubble 20.8%\n");
+                            "predicted (uncalibrated): step 104.7 us, bubble "
+                            "20.8%, 95.5 k samples/s\n");
+  step.alone_ns = 156000;
+  EXPECT_NE(stepText(step).find("samples/s, 1.49 times one device\n"),
+            std::string::npos);
   step = {"sequential", 1, 1, 2, "EPYC", 1, 2'000'000, 0};
   EXPECT_EQ(stepText(step),
             "sequential, 1 micro-batch of 1 sample a step for each of 2 "
             "replicas; predicted for EPYC with 1 core a device: step 2.000 ms, "
-            "bubble 0.0%\n");
+            "bubble 0.0%, 1.00 k samples/s\n");
   EXPECT_EQ(stagesText({{"F0",
                          "cpu:0",
                          {"B0"},
@@ -92,6 +96,18 @@ TEST(Text, Plan) {
             "once a step:\n"
             "value  how                    bytes  time  why\n"
             "sum    all_reduce along data    8 B\n");
+  // Repeated layers are one line, unless their numbers make a difference.
+  EXPECT_EQ(
+      messagesText({{"h.0.fc1", "all_gather", 8, 1000, "'h.0.fc1' reads it"},
+                    {"h.0.fc2", "all_gather", 16, 1000, "'h.0.fc2' reads it"},
+                    {"h.1.fc1", "all_gather", 8, 1000, "'h.1.fc1' reads it"},
+                    {"h.1.fc1", "reduce_scatter", 8, 1000, "sums"},
+                    {"h.1.fc1", "reduce_scatter", 8, 1000, "sums"}}),
+      "what each device sends in a micro-batch:\n"
+      "value    how                bytes          time  why\n"
+      "h.*.fc*  all_gather      2 x  8 B  2 x 1.000 us  'h.*.fc*' reads it\n"
+      "h.0.fc2  all_gather          16 B      1.000 us  'h.0.fc2' reads it\n"
+      "h.1.fc1  reduce_scatter  2 x  8 B  2 x 1.000 us  sums\n");
 }
 
 /// Two stages: what the first sends are channels 0 (forward) and 1 (back).

@@ -363,7 +363,7 @@ int runBenchmark(Context &context, const InputTensors &inputs) {
   else
     printText(model, result, measurement, context.options.warmup);
   if (!context.options.json && profile)
-    std::fputs(("\n" + profile->text(model)).c_str(), stdout);
+    std::fputs(("\n" + profile->text(model, context.options.top)).c_str(), stdout);
   return 0;
 }
 

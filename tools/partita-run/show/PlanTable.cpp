@@ -143,6 +143,23 @@ std::string pictureText(const Model &model) {
   return abi::stepPicture(programs);
 }
 
+/// What one device would take for the units of all, see StepLine.
+int64_t countAloneNs(const Model &model) {
+  const abi::Plan &plan = *model.plan;
+  bool areAlone = model.devices > 1 && length(plan.collectives()) == 0;
+  for (int64_t i = 0; i < length(plan.axes()); ++i)
+    areAlone &= text(plan.axes()->Get(unsigned(i))->name()) == "data";
+  int64_t ns = 0;
+  for (int64_t p = 0; areAlone && p < length(plan.programs()); ++p) {
+    const abi::Program &program = *plan.programs()->Get(unsigned(p));
+    for (int64_t s = 0; s < length(program.steps()); ++s)
+      if (const abi::ProgramStep step = runtime::stepOf(program, s);
+          step.kind == abi::StepKind::run)
+        ns += program.units()->Get(unsigned(step.subject))->duration_ns();
+  }
+  return ns * model.mesh.replicas();
+}
+
 } // namespace
 
 std::string predictedFor(const abi::Plan &plan) {
@@ -169,14 +186,18 @@ std::string planText(const Model &model) {
          stage->sent_bytes(), stage->peak_bytes(), stage->duration_ns()});
   }
   result += abi::stagesText(stages);
+  std::vector<std::string> idle;
   for (int device = 0; device < model.devices; ++device)
     if (!used[size_t(device)])
-      result += model.deviceName(device) + " has no stage\n";
+      idle.push_back(model.deviceName(device));
+  if (!idle.empty())
+    result += abi::namesText(idle) + (idle.size() == 1 ? " has" : " have") +
+              " no stage\n";
   result += abi::memoryText(memoryRows(model));
   result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
                            countSamples(model), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
-                           plan.bubble()});
+                           plan.bubble(), countAloneNs(model)});
   result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
   result += pictureText(model);
   result += "\n";

@@ -193,6 +193,7 @@ ProfileTable::ProfileTable(const Model &model,
     }
     (i < 0 ? this->units : instructions).push_back(row);
   }
+  addModules();
   for (auto &[name, sum] : sums)
     kinds.push_back({name, sum.count / recorded, median(sum.times)});
   std::stable_sort(kinds.begin(), kinds.end(),

@@ -39,6 +39,16 @@ struct ProfileTable {
     double gflops = 0, gbytes = 0;   ///< per second
     double predicted = 0;
   };
+  /// All work of a module of the model and of those within it, on all devices
+  /// together. Modules that differ in numbers alone, repeated layers, are one.
+  struct Module {
+    std::string name; ///< e.g. "encoder.layer.*.attention"
+    int depth = 0;    ///< modules around it that have a row
+    int runs = 0;     ///< of instructions, per step
+    double ns = 0;
+    double gflops = 0, gbytes = 0; ///< per second
+    double predicted = 0;
+  };
   /// All work of a kind, on all devices together. Kinds are calls of the
   /// library, kernels by what they do, moving bytes, and waiting.
   struct Kind {
@@ -72,16 +82,23 @@ struct ProfileTable {
   std::vector<Device> devices;
   std::vector<Kind> kinds;               ///< the longest first
   std::vector<Work> units, instructions; ///< in the plan's order
-  std::vector<Transfer> transfers;       ///< by receiver, in the plan's order
-  std::vector<Collective> collectives;   ///< in the plan's order
+  /// A module before those within it, which are sorted by time; empty if the
+  /// model says nothing of modules.
+  std::vector<Module> modules;
+  std::vector<Transfer> transfers;     ///< by receiver, in the plan's order
+  std::vector<Collective> collectives; ///< in the plan's order
 
   ProfileTable(const Model &model, const std::vector<Profile::Event> &events,
                const std::vector<double> &stepNs);
 
   /// Several tables, with the stages first. Instructions are sorted by time;
-  /// only as many are shown as fit a few screens.
-  std::string text(const Model &model) const;
+  /// only `top` of them are shown, and of modules.
+  std::string text(const Model &model, int top) const;
   nlohmann::ordered_json json(const Model &model) const;
+
+private:
+  void addModules();
+  std::string modulesText(size_t shown) const;
 };
 
 } // namespace partita::run

@@ -10,18 +10,40 @@
 #include "tools/partita-run/show/Stages.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace partita::run {
 
-namespace {
+/// Collectives of a device that differ in the numbers of their names alone are
+/// one, with the sum of their times.
+static std::vector<ProfileTable::Collective>
+foldLayers(const std::vector<ProfileTable::Collective> &rows) {
+  std::vector<ProfileTable::Collective> folded;
+  std::map<std::tuple<int, std::string, std::string>, size_t> known;
+  for (const ProfileTable::Collective &row : rows) {
+    auto [it, isNew] = known.try_emplace(
+        {row.device, row.kind, abi::foldNumbers(row.value)}, folded.size());
+    if (isNew) {
+      folded.push_back(row);
+      continue;
+    }
+    ProfileTable::Collective &sum = folded[it->second];
+    if (sum.value != row.value)
+      sum.value = abi::foldNumbers(row.value);
+    const double bytes = sum.gbytes * sum.ns + row.gbytes * row.ns;
+    sum.runs += row.runs;
+    sum.ns += row.ns;
+    sum.least += row.least;
+    sum.predicted += row.predicted;
+    sum.gbytes = sum.ns > 0 ? bytes / sum.ns : 0;
+  }
+  return folded;
+}
 
-/// Instructions that the text shows.
-constexpr size_t kShown = 60;
-
-} // namespace
-
-std::string ProfileTable::text(const Model &model) const {
+std::string ProfileTable::text(const Model &model, int top) const {
+  const auto shown = size_t(top);
   auto share = [&](double ns) { return percentText(step > 0 ? ns / step : 0); };
   std::string result = "profile: medians of " + std::to_string(steps) +
                        " step" + (steps == 1 ? "" : "s") + "; a step takes " +
@@ -73,13 +95,15 @@ std::string ProfileTable::text(const Model &model) const {
     Table byCollective({"collective", "value", "device", "runs", "time",
                         "of the step", "GB/s", "predicted"},
                        {false, false, false, true, true, true, true, true});
-    for (const Collective &row : collectives)
+    for (const Collective &row : foldLayers(collectives))
       byCollective.add({row.kind, row.value, model.deviceName(row.device),
                         std::to_string(row.runs), timeText(row.ns),
                         share(row.ns), numberText(row.gbytes, 3),
                         timeText(row.predicted)});
     result += byCollective.text() + "\n";
   }
+  if (!modules.empty())
+    result += modulesText(shown) + "\n";
   std::vector<const Work *> sorted;
   for (const Work &row : instructions)
     sorted.push_back(&row);
@@ -101,7 +125,7 @@ std::string ProfileTable::text(const Model &model) const {
   double rest = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const Work &row = *sorted[i];
-    if (i >= kShown) {
+    if (i >= shown) {
       rest += row.ns;
       continue;
     }
@@ -113,10 +137,30 @@ std::string ProfileTable::text(const Model &model) const {
     byWork.add(std::move(line));
   }
   result += byWork.text();
-  if (sorted.size() > kShown)
-    result += "and " + std::to_string(sorted.size() - kShown) +
-              " more: " + share(rest) + " (--json lists all)\n";
+  if (sorted.size() > shown)
+    result += "and " + std::to_string(sorted.size() - shown) +
+              " more: " + share(rest) + " (--top, or --json)\n";
   return result;
+}
+
+/// The longest modules, each below the one that it is in.
+std::string ProfileTable::modulesText(size_t shown) const {
+  std::vector<double> times;
+  for (const Module &row : modules)
+    times.push_back(row.ns);
+  std::sort(times.rbegin(), times.rend());
+  const double least = times[std::min(shown, times.size()) - 1];
+  Table table(
+      {"module", "runs", "time", "of the step", "GFLOP/s", "GB/s", "predicted"},
+      {false, true, true, true, true, true, true});
+  for (const Module &row : modules)
+    if (row.ns >= least)
+      table.add({std::string(size_t(2 * row.depth), ' ') + row.name,
+                 std::to_string(row.runs), timeText(row.ns),
+                 percentText(step > 0 ? row.ns / step : 0),
+                 numberText(row.gflops, 3), numberText(row.gbytes, 3),
+                 timeText(row.predicted)});
+  return table.text();
 }
 
 nlohmann::ordered_json ProfileTable::json(const Model &model) const {
@@ -127,6 +171,7 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
                  {"devices", Json::array()},
                  {"kinds", Json::array()},
                  {"units", Json::array()},
+                 {"modules", Json::array()},
                  {"instructions", Json::array()},
                  {"transfers", Json::array()},
                  {"collectives", Json::array()}};
@@ -141,6 +186,14 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
   for (const Kind &row : kinds)
     result["kinds"].push_back(
         {{"kind", row.name}, {"runs", row.runs}, {"us", row.ns / 1e3}});
+  for (const Module &row : modules)
+    result["modules"].push_back({{"module", row.name},
+                                 {"depth", row.depth},
+                                 {"runs", row.runs},
+                                 {"us", row.ns / 1e3},
+                                 {"gflops", row.gflops},
+                                 {"gbytes", row.gbytes},
+                                 {"predicted_us", row.predicted / 1e3}});
   for (const Transfer &row : transfers)
     result["transfers"].push_back({{"value", row.value},
                                    {"from", model.deviceName(row.from)},

@@ -399,12 +399,13 @@ private:
     if (!team.root())
       return Status();
     if (options.profileTable)
-      std::printf(
-          "\nsamples were waited for in %s of the time\n%s",
-          abi::percentText(static_cast<double>(loader->waitedNs()) / 1e9 /
-                           std::max(secondsSince(begin), 1e-9))
-              .c_str(),
-          ProfileTable(*model, events, profile.stepNs()).text(*model).c_str());
+      std::printf("\nsamples were waited for in %s of the time\n%s",
+                  abi::percentText(static_cast<double>(loader->waitedNs()) /
+                                   1e9 / std::max(secondsSince(begin), 1e-9))
+                      .c_str(),
+                  ProfileTable(*model, events, profile.stepNs())
+                      .text(*model, options.top)
+                      .c_str());
     if (!options.calibrate.empty())
       if (Status status =
               addTimes(options, *model, team, events, profile.stepNs());
