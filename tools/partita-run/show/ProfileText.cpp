@@ -42,6 +42,32 @@ foldLayers(const std::vector<ProfileTable::Collective> &rows) {
   return folded;
 }
 
+/// The units of a stage and phase that lie between collectives ("U0", "U0.1"
+/// and so on) are one.
+static std::vector<ProfileTable::Work>
+foldParts(const std::vector<ProfileTable::Work> &units) {
+  std::vector<ProfileTable::Work> folded;
+  std::map<std::pair<int, std::string>, size_t> known;
+  for (const ProfileTable::Work &row : units) {
+    const std::string base = row.unit.substr(0, row.unit.find('.'));
+    auto [it, isNew] = known.try_emplace({row.device, base}, folded.size());
+    if (isNew) {
+      folded.push_back(row);
+      folded.back().unit = base;
+      continue;
+    }
+    ProfileTable::Work &sum = folded[it->second];
+    const double flops = sum.gflops * sum.ns + row.gflops * row.ns,
+                 bytes = sum.gbytes * sum.ns + row.gbytes * row.ns;
+    sum.ns += row.ns;
+    sum.least += row.least;
+    sum.predicted += row.predicted;
+    sum.gflops = sum.ns > 0 ? flops / sum.ns : 0;
+    sum.gbytes = sum.ns > 0 ? bytes / sum.ns : 0;
+  }
+  return folded;
+}
+
 std::string ProfileTable::text(const Model &model, int top) const {
   const auto shown = size_t(top);
   auto share = [&](double ns) { return percentText(step > 0 ? ns / step : 0); };
@@ -72,7 +98,7 @@ std::string ProfileTable::text(const Model &model, int top) const {
   Table byUnit({"unit", "device", "runs", "time", "of the step", "GFLOP/s",
                 "GB/s", "predicted"},
                right);
-  for (const Work &row : units) {
+  for (const Work &row : foldParts(units)) {
     std::vector<std::string> line = {row.unit, model.deviceName(row.device),
                                      std::to_string(row.runs)};
     for (std::string &cell : cells(row))
