@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The wheel in a fresh virtual environment, on a model that is compiled for it: numbers, samples of several threads, and messages.
+"""The wheel in a fresh virtual environment, on a model that is compiled for it: numbers, samples of several threads, messages, and the tools.
 
     package.py BUILD
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,8 +58,58 @@ def main():
         single.write_text('<ir_version: 10, opset_import: ["" : 20]>\nsingle (float[N, 4] x) => (float[N, 4] y) { y = Neg(x) }\n')
         subprocess.run([build / "bin" / "partita-compile", single, "--dim", "N=1", "--quiet", "-o", one], check=True)
         run(HERE / "check.py", artifact, one)
+        check_tools(build, folder, run)
         check_example(build, folder, run)
         check_training(build, folder, run)
+
+
+COMPILE = '''
+import pathlib, sys
+import partita
+
+model, artifact = sys.argv[1:]
+assert partita.compile(model, artifact, devices=2, micro_batches=5, dim={"batch": 2}) == pathlib.Path(artifact)
+
+class InMemory:
+    def SerializeToString(self):
+        return pathlib.Path(model).read_bytes()
+
+partita.compile(InMemory(), artifact + ".memory", devices=2, micro_batches=5, dim={"batch": 2})
+assert pathlib.Path(artifact).stat().st_size == pathlib.Path(artifact + ".memory").stat().st_size
+for wrong, options, expected in ((model, {"devices": -1}, "--devices: '-1' is no number"), ("none.onnx", {}, "cannot open 'none.onnx'")):
+    try:
+        partita.compile(wrong, artifact, **options)
+    except partita.Error as error:
+        assert expected in str(error), error
+    else:
+        raise SystemExit(f"compile() took {wrong} with {options}")
+'''
+
+
+def check_tools(build, folder, run):
+    """The commands of the environment, with nothing of this process's environment; the libraries that they load; and compile()."""
+    digits, images, bare = ROOT / "examples" / "digits" / "digits.onnx", ROOT / "examples" / "digits" / "digits.npy", {"PATH": "/usr/bin:/bin"}
+    commands, flags = folder / "venv" / "bin", ["--dim", "batch=2", "--devices", "2", "--micro-batches", "5"]
+    subprocess.run([commands / "partita-compile", digits, *flags, "--quiet", "-o", folder / "tools.partita"], check=True, env=bare)
+    subprocess.run([build / "bin" / "partita-compile", digits, *flags, "--quiet", "-o", folder / "build.partita"], check=True)
+    if (folder / "tools.partita").read_bytes() != (folder / "build.partita").read_bytes():
+        raise SystemExit("the wheel's compiler makes another artifact than the one that was built")
+    subprocess.run([commands / "partita-run", folder / "tools.partita", "--input", images, "--output", folder / "tools.npz"], check=True, env=bare, stdout=subprocess.DEVNULL)
+    if not (numpy.load(folder / "tools.npz")["probabilities"].argmax(1) == numpy.arange(10)).all():
+        raise SystemExit("the wheel's partita-run computes wrong numbers")
+    package = next((folder / "venv").glob("lib/python3*/site-packages/partita"))
+    places = ":".join(str(package / place) for place in ("lib", "lib/tools", "lib/mpi"))
+    for binary in (*(package / "bin").iterdir(), package / "libpartita.so.1"):
+        text = subprocess.run(["ldd", binary], check=True, stdout=subprocess.PIPE, text=True, env={**bare, "LD_LIBRARY_PATH": places}).stdout
+        outside = {line.split()[0] for line in text.splitlines() if str(package) not in line}
+        print(f"{binary.name}: of the machine it loads {', '.join(sorted(name.rpartition('/')[2] for name in outside))}")
+        if more := {name for name in outside if not re.match(r"(linux-vdso|.*ld-linux[\w-]*|libc|libm|libgcc_s|libstdc\+\+)\.so", name)}:
+            raise SystemExit(f"{binary.name} needs {', '.join(sorted(more))}, which the wheel does not have")
+    script = folder / "compile.py"
+    script.write_text(COMPILE)
+    run(script, digits, folder / "python.partita")
+    if (folder / "python.partita").read_bytes() != (folder / "build.partita").read_bytes():
+        raise SystemExit("compile() makes another artifact than partita-compile")
 
 
 def check_example(build, folder, run):

@@ -73,11 +73,30 @@ class PositionStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("epoch", ctypes.c_int64), ("sample", ctypes.c_int64), ("order", ctypes.c_char_p)]
 
 
+def _load(path: str) -> ctypes.CDLL:
+    """The library; with those that it needs from the package, where this machine does not have them."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError:
+        waiting = sorted((pathlib.Path(__file__).resolve().parent / "lib").glob("*.so*"))
+        while waiting:
+            left = []
+            for each in waiting:
+                try:
+                    ctypes.CDLL(str(each), mode=ctypes.RTLD_GLOBAL)
+                except OSError:  # it needs one that comes later
+                    left.append(each)
+            if len(left) == len(waiting):
+                break
+            waiting = left
+        return ctypes.CDLL(path)
+
+
 def _open() -> ctypes.CDLL:
     beside = pathlib.Path(__file__).resolve().parent / "libpartita.so.1"
     path = os.environ.get("PARTITA_LIBRARY") or (str(beside) if beside.exists() else "libpartita.so.1")
     try:
-        library = ctypes.CDLL(path)
+        library = _load(path)
     except OSError as error:
         raise ImportError(f"partita: cannot load {path} ({error}); set PARTITA_LIBRARY to the path of libpartita.so") from None
     if library.partita_api_version() != API_VERSION:

@@ -1,4 +1,4 @@
-# package.sh - The package for Debian holds what an installed tree holds
+# package.sh - The package for Debian, and the tar, hold what an installed tree holds
 #
 # Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,3 +18,11 @@ for file in bin/partita-run lib/libpartita.so.1 include/partita.h cmake/Partita/
   grep -q "$file" "$work/contents" || { echo "the package has no $file"; cat "$work/contents"; exit 1; }
 done
 dpkg-deb --field "$work"/*.deb Depends | grep -q libdnnl || { echo "the package does not depend on oneDNN"; exit 1; }
+
+# The tar, unpacked anywhere.
+mkdir "$work/tar"
+tar xzf "$work"/*.tar.gz -C "$work/tar" --strip-components=1
+for file in bin/partita-run lib/libpartita.so.1 include/partita.h share/zsh/site-functions/_partita; do
+  [ -e "$work/tar/$file" ] || { echo "the tar has no $file"; exit 1; }
+done
+"$work/tar/bin/partita-run" --version | grep -q "artifact format" || { echo "the tar's partita-run does not start"; exit 1; }
