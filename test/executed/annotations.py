@@ -89,8 +89,7 @@ def outputs(artifact, folder):
 
 
 def compile_json(path, artifact, *flags):
-    text = compile_model(path, artifact, "--json", *flags)
-    return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
+    return json.loads(compile_model(path, artifact, "--json", "--quiet", *flags))
 
 
 def check(folder):

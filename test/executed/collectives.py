@@ -18,9 +18,8 @@ MACHINE = REPOSITORY / "test" / "tools" / "partita-compile" / "Inputs" / "machin
 
 
 def collectives(model, artifact, *flags):
-    """What the plan says of them, after whatever stands before the object."""
-    text = run([BIN / "partita-compile", model, "-o", artifact, "--json", *flags])
-    return json.loads(text[text.index("{\n" if "{\n" in text else "{"):])["collectives"]
+    """What the plan says of them."""
+    return json.loads(run([BIN / "partita-compile", model, "-o", artifact, "--json", "--quiet", *flags]))["collectives"]
 
 
 def apply(text, change):

@@ -62,7 +62,9 @@ def compile_errors(work):
     unknown = work / "unknown.onnx"
     unknown.write_bytes(data.replace(b"Softmax", b"Sofdmax"))
     bad(unknown, "Sofdmax", "/Sof")
-    bad(MODEL, "batch", "--dim", flags=())
+    several = work / "open.onnxtxt"
+    several.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[batch, length] x) => (float[batch, length] y) { y = Relu(x) }\n')
+    bad(several, "'batch'", "'length'", "--dim", flags=())
     bad(MODEL, "batsh", "batch", flags=("--dim", "batsh=2"))
     bad(MODEL, "image", flags=("--shape", "image=2x1x8"))
     bad(MODEL, "image", flags=("--shape", "image=2x1x8x9"))

@@ -113,8 +113,7 @@ def outputs(artifact, folder, feed, ranks=0):
 
 
 def compile_json(model, artifact, *flags):
-    text = compile_model(model, artifact, "--dim", f"n={BATCH}", "--json", *flags)
-    return json.loads(text[text.index("{"):])
+    return json.loads(compile_model(model, artifact, "--dim", f"n={BATCH}", "--json", "--quiet", *flags))
 
 
 def check_case(folder, name):

@@ -17,7 +17,8 @@ COMPILERS = ("llvm", "mlir", "onnx")
 def commands(build):
     """The command lines that build partita-run, without the name of the folder."""
     lines = run(["ninja", "-C", build, "-t", "commands", "partita-run"]).splitlines()
-    return [line.replace(str(build), "BUILD") for line in lines if not line.startswith("ninja:")]
+    # The commit, of which --version speaks, is that of the last build.
+    return [re.sub(r"-DPARTITA_COMMIT=\S+", "", line.replace(str(build), "BUILD")) for line in lines if not line.startswith("ninja:")]
 
 
 def check():

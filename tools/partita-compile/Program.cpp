@@ -23,6 +23,10 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 
+#include <set>
+#include <string>
+#include <utility>
+
 using namespace mlir;
 using namespace partita;
 
@@ -78,14 +82,15 @@ class DiagnosticPrinter {
 public:
   DiagnosticPrinter(MLIRContext &context, bool quiet, bool json)
       : engine(context.getDiagEngine()),
-        id(engine.registerHandler([quiet, json](Diagnostic &diagnostic) {
+        id(engine.registerHandler([this, quiet, json](Diagnostic &diagnostic) {
           const DiagnosticSeverity kind = diagnostic.getSeverity();
           const StringRef severity = kind == DiagnosticSeverity::Error ? "error"
                                      : kind == DiagnosticSeverity::Warning
                                          ? "warning"
                                          : "remark";
           const bool isError = kind == DiagnosticSeverity::Error;
-          if (quiet && !isError)
+          // Each plan of an artifact imports the model: once is enough.
+          if (!isError && (quiet || !isNew(diagnostic)))
             return success();
           if (json && !isError) {
             printJson(diagnostic, severity);
@@ -99,8 +104,16 @@ public:
   ~DiagnosticPrinter() { engine.eraseHandler(id); }
 
 private:
+  bool isNew(Diagnostic &diagnostic) {
+    return said
+        .emplace(diagnostic.getLocation().getAsOpaquePointer(),
+                 diagnostic.str())
+        .second;
+  }
+
   DiagnosticEngine &engine;
   DiagnosticEngine::HandlerID id;
+  std::set<std::pair<const void *, std::string>> said; ///< but errors
 };
 } // namespace
 

@@ -104,10 +104,10 @@ TEST(Text, Plan) {
                     {"h.1.fc1", "reduce_scatter", 8, 1000, "sums"},
                     {"h.1.fc1", "reduce_scatter", 8, 1000, "sums"}}),
       "what each device sends in a micro-batch:\n"
-      "value    how                bytes          time  why\n"
-      "h.*.fc*  all_gather      2 x  8 B  2 x 1.000 us  'h.*.fc*' reads it\n"
-      "h.0.fc2  all_gather          16 B      1.000 us  'h.0.fc2' reads it\n"
-      "h.1.fc1  reduce_scatter  2 x  8 B  2 x 1.000 us  sums\n");
+      "value    how               bytes          time  why\n"
+      "h.*.fc*  all_gather      2 x 8 B  2 x 1.000 us  'h.*.fc*' reads it\n"
+      "h.0.fc2  all_gather         16 B      1.000 us  'h.0.fc2' reads it\n"
+      "h.1.fc1  reduce_scatter  2 x 8 B  2 x 1.000 us  sums\n");
 }
 
 /// Two stages: what the first sends are channels 0 (forward) and 1 (back).
