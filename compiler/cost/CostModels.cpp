@@ -51,7 +51,7 @@ public:
   explicit CostCache(Dialect *dialect) : Base(dialect) {}
 
   static CostCache &of(MLIRContext *context) {
-    Dialect *dialect = context->getLoadedDialect<dist::DistDialect>();
+    Dialect *dialect = context->getOrLoadDialect<dist::DistDialect>();
     if (auto *known = dialect->getRegisteredInterface<CostCache>())
       return *known;
     dialect->addInterface(std::make_unique<CostCache>(dialect));
