@@ -35,6 +35,7 @@ PhaseRun makeMesh(const pipeline::PartitionOptions &partition) {
     mesh.tensorParallel = partition.tensorParallel;
     mesh.reproducible = partition.reproducible;
     mesh.zero = partition.zero;
+    mesh.fusionBytes = partition.fusionBytes;
     mesh.targets = ArrayRef(partition.targets);
   });
 }

@@ -268,13 +268,17 @@ private:
       slot.emitError("has no place in memory: run --plan-place before");
       hasFailed = true;
     }
+    std::vector<int32_t> members;
+    for (Value member : slot.getMembers())
+      members.push_back(slotOf.lookup(member));
     return abi::CreateSlot(
         b, toAbi(slot.getSpace()), offset, slot.getByteSize(),
         dtype(slot, type), longs(type.getShape()),
         slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1,
         static_cast<abi::Span>(slot.getSpan()),
         slot.getSum() ? slotOf.lookup(slot.getSum()) : -1,
-        static_cast<int>(slot.getLane().value_or(0)));
+        static_cast<int>(slot.getLane().value_or(0)),
+        members.empty() ? 0 : b.CreateVector(members));
   }
 
   flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {

@@ -222,7 +222,7 @@ private:
     if (key.text == "micro_batches")
       return readInteger(value, 1, file.microBatches.emplace());
     if (key.text == "memory")
-      return readMemory(value);
+      return readBytes(value, file.memory);
     if (key.text == "stages")
       return readStages(value);
     if (key.text == "mesh")
@@ -257,6 +257,14 @@ private:
         return fail(text, "expected 0 to 3 or auto, found '" + text.text + "'");
       return readInteger(value, 0, file.zero.emplace());
     }
+    if (key.text == "fusion_bytes") {
+      if (auto *scalar = dyn_cast<yaml::ScalarNode>(value);
+          scalar && scalar->getRawValue() == "0") {
+        file.fusionBytes = 0;
+        return success();
+      }
+      return readBytes(value, file.fusionBytes);
+    }
     if (key.text == "targets") {
       if (!isa<yaml::SequenceNode>(value))
         return fail(value, "expected the target of each device, e.g. [cpu, "
@@ -283,7 +291,8 @@ private:
         "blocks",  "begin_blocks", "auto_stage",    "stages",
         "devices", "targets",      "schedule",      "micro_batches",
         "memory",  "mesh",         "data_parallel", "tensor_parallel",
-        "shard",   "reproducible", "zero",          "strategy"};
+        "shard",   "reproducible", "zero",          "fusion_bytes",
+        "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));
@@ -300,12 +309,12 @@ private:
     return success();
   }
 
-  LogicalResult readMemory(yaml::Node *node) {
+  LogicalResult readBytes(yaml::Node *node, std::optional<int64_t> &bytes) {
     FileText text;
     if (failed(readText(node, text)))
       return failure();
-    file.memory = parseByteSize(text.text);
-    if (!file.memory)
+    bytes = parseByteSize(text.text);
+    if (!bytes)
       return fail(text, "expected a size, e.g. 512MiB or 2GB, found '" +
                             text.text + "'");
     return success();

@@ -32,6 +32,7 @@
 //   reproducible: true            # no number depends on how tensors are cut
 //   zero: 1                       # replicas share what an optimizer keeps;
 //                                 # auto: what is fastest and fits
+//   fusion_bytes: 32MiB           # of gradients that replicas add up at once
 //
 // Along an axis "replica" are replicas that share each micro-batch
 // (docs/replicas.md). With a mesh, `devices` has positions along the axis
@@ -109,6 +110,7 @@ struct PartitionFile {
   bool reproducible = false;
   std::optional<int64_t> zero;
   FileText zeroAt;
+  std::optional<int64_t> fusionBytes; ///< 0: each parameter's gradient alone
 };
 
 using FileErrorFn =

@@ -32,6 +32,7 @@ void addMesh(OpPassManager &pm, const MeshOptions &options) {
   partition.tensorParallel = options.tensorParallel;
   partition.reproducible = options.reproducible;
   partition.zero = options.zero;
+  partition.fusionBytes = options.fusionBytes;
   partition.targets = options.targets.get();
   pipeline::addMeshPasses(pm, partition);
 }

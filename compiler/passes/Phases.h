@@ -58,6 +58,9 @@ struct MeshOptions : mlir::PassPipelineOptions<MeshOptions>, PhaseOptions {
                            "no number may depend on how tensors are cut"};
   Value<int> zero{*this, "zero",
                   "what replicas of a training share; -1: not given", -1};
+  Value<int64_t> fusionBytes{
+      *this, "fusion-bytes",
+      "of gradients that replicas add up at once, at most; -1: not given", -1};
   Texts targets{*this, "targets",
                 "the target of each device, if they are of several kinds"};
 };

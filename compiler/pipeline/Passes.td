@@ -37,7 +37,8 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Sets `dist.axes`, and the number of devices along the axis "stage", from
     what is already set, a partition file and the options. `dist.axes` is only
     set if there are axes other than "stage". `reproducible` of the file sets
-    `dist.reproducible`, `zero` sets `dist.zero`. If devices are of several kinds, `dist.targets` names
+    `dist.reproducible`, `zero` sets `dist.zero`, and `fusion_bytes` sets
+    `dist.fusion_bytes`. If devices are of several kinds, `dist.targets` names
     the target of those at each place along the axis "stage"; devices at one
     place must have the same.
 
@@ -58,6 +59,7 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">,
     Option<"reproducible", "reproducible", "bool", "false", "no number may depend on how tensors are cut; false: what the file says">,
     Option<"zero", "zero", "int", "-1", "what replicas share of a training; -1: what the file says">,
+    Option<"fusionBytes", "fusion-bytes", "int64_t", "-1", "of gradients that replicas add up at once, at most; -1: what the file says">,
     ListOption<"targets", "targets", "std::string", "the target of each device; none: what the file says, or all have that of the module">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
@@ -242,6 +244,11 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
     only becomes the load program of its device. Units are scheduled on all
     devices, transfers become channels, and values become slots. The function
     and its stages are erased.
+
+    The gradients that replicas add up stay where they are. Small ones form
+    buckets (`dist.fusion_bytes`): a slot joins them, and one collective adds
+    all up. Collectives start as soon as their gradients are complete, and
+    updates follow in that order.
   }];
   let dependentDialects = ["::partita::plan::PlanDialect"];
 }

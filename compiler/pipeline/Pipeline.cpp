@@ -75,6 +75,7 @@ void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
   mesh.tensorParallel = options.tensorParallel;
   mesh.reproducible = options.reproducible;
   mesh.zero = options.zero;
+  mesh.fusionBytes = options.fusionBytes;
   mesh.targets.assign(options.targets.begin(), options.targets.end());
   pm.addPass(createDistAssignMeshPass(std::move(mesh)));
 }

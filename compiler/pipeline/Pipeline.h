@@ -35,10 +35,12 @@ struct PartitionOptions {
   int replicas = 0;          ///< that share a micro-batch; 0: not given
   int tensorParallel = 0;    ///< devices that share tensors; 0: not given
   bool reproducible = false; ///< no number depends on how tensors are cut
-  int zero = -1;        ///< what replicas share of a training; -1: not given;
-                        ///< kAutoZero: what fits is chosen
-  int stages = 0;       ///< that the planner cuts; 0: the schedule's choice
-  int microBatches = 0; ///< 0: not given
+  int zero = -1; ///< what replicas share of a training; -1: not given;
+                 ///< kAutoZero: what fits is chosen
+  int64_t fusionBytes = -1; ///< of gradients that replicas add up at once, at
+                            ///< most; 0: each alone; -1: not given
+  int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
+  int microBatches = 0;     ///< 0: not given
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
   std::string schedule;     ///< its name (compiler/schedule); empty: not given
   int64_t memory = 0;       ///< bytes that a device has; 0: not given

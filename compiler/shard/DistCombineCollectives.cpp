@@ -37,6 +37,8 @@ public:
     SmallVector<dist::AllReduceOp> group;
     for (dist::CollectiveOpInterface collective : collectives) {
       auto next = dyn_cast<dist::AllReduceOp>(collective.getOperation());
+      if (next && isLeftToPlan(next))
+        continue;
       if (next && !group.empty() && joins(group, next)) {
         group.push_back(next);
         continue;
@@ -69,6 +71,14 @@ private:
     return getInteger(function, kDeviceCountAttr, 1) > 1 &&
            llvm::is_contained(op.getAxes().getAsValueRange<StringAttr>(),
                               dist::kDataAxis);
+  }
+
+  /// Gradients are joined where they lie, when the plan is made: nothing is
+  /// copied for that. Sums in several lanes are not.
+  bool isLeftToPlan(dist::AllReduceOp op) {
+    return llvm::is_contained(op.getAxes().getAsValueRange<StringAttr>(),
+                              dist::kDataAxis) &&
+           !function->hasAttr(dist::kReproducibleAttr);
   }
 
   /// Whether one more is of the same kind, depends on none of the others, and

@@ -69,6 +69,7 @@ inline constexpr llvm::StringLiteral kFullMicroBatchesAttr =
 inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
 inline constexpr llvm::StringLiteral kReproducibleAttr = "dist.reproducible";
 inline constexpr llvm::StringLiteral kZeroAttr = "dist.zero";
+inline constexpr llvm::StringLiteral kFusionBytesAttr = "dist.fusion_bytes";
 
 /// The largest number of devices of a plan.
 inline constexpr int64_t kMostDevices = 4096;

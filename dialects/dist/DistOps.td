@@ -39,6 +39,7 @@ def Dist_Dialect : Dialect {
     | `dist.whole` | any op | every device computes all of it |
     | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
     | `dist.zero` | the model's function | 1: replicas of a training share what its optimizer keeps |
+    | `dist.fusion_bytes` | the model's function | how many bytes of gradients replicas add up at once, at most; 0: each parameter's alone; absent: by the cost model |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
     | `dist.device_count` | the model's function | number of devices along the axis "stage" |
     | `dist.targets` | the model's function | target of the devices at each place along the axis "stage", if they are of several kinds |

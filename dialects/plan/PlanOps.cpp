@@ -231,6 +231,33 @@ LogicalResult SlotOp::verifyLane() {
   return success();
 }
 
+/// C6
+LogicalResult SlotOp::verifyMembers() {
+  if (getMembers().empty())
+    return success();
+  if (getSpace() != Space::arena || getLanes() != 1 || getSum())
+    return emitOpError("(C6) joins slots, and lies in ")
+           << stringifySpace(getSpace()) << ", or has lanes or is one";
+  for (Value value : getMembers()) {
+    auto member = value.getDefiningOp<SlotOp>();
+    if (!member)
+      continue;
+    if (member.getSpan() != getSpan() || member.getSpace() != Space::arena ||
+        member.getLanes() != 1 || member.getSum() ||
+        !member.getMembers().empty() ||
+        member.getSlot().getType().getTensor().getElementType() !=
+            getSlot().getType().getTensor().getElementType())
+      return emitOpError("(C6) joins what has another span or element type, "
+                         "lies elsewhere than in the arena, or has lanes");
+    if (getOffset() && member.getOffset() &&
+        (*member.getOffset() < *getOffset() ||
+         *member.getOffset() + member.getByteSize() >
+             *getOffset() + getByteSize()))
+      return emitOpError("(C6) joins what lies elsewhere");
+  }
+  return success();
+}
+
 LogicalResult SlotOp::verify() {
   const Space space = getSpace();
   if (hasWeight() != static_cast<bool>(getWeight()))
@@ -259,7 +286,7 @@ LogicalResult SlotOp::verify() {
       static_cast<int64_t>(frame.getCopies().size()) != getLanes())
     return emitOpError("(C3) has ") << getLanes() << " lanes in a frame of "
                                     << frame.getCopies().size() << " copies";
-  if (failed(verifyLane()))
+  if (failed(verifyLane()) || failed(verifyMembers()))
     return failure();
   if (!getOffset())
     return success();

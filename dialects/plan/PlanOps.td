@@ -394,12 +394,16 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     and micro-batch m adds to the one of copy m. Units that run once a step use
     slots `of` it, one for each `lane`, which lie where its copies do.
 
+    A slot that `joins` others has their bytes, one after another. A collective
+    adds all of them up at once.
+
     Constraints:
     * (C1) a slot in `weight` or `state` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight and a state have no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
     * (C3) only a slot in the arena has a span other than `micro_batch`, but for a sum of several lanes in a frame with as many copies.
     * (C4) only a state has cuts.
     * (C5) only a sum has lanes, or is a lane: of another slot of its type with lanes, in the arena, where that lies for the lane.
+    * (C6) only a slot in the arena joins others: slots in the arena with its span and element type, without lanes, that join none, and that lie within it.
 
     ```mlir
     %x = plan.slot arena at 128 : <tensor<8x4xf32>>
@@ -409,22 +413,27 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     %g = plan.slot arena span sum at 256 : <tensor<4x3xf32>>
     %h = plan.slot frame %f2 span sum at 0 lanes 2 : <tensor<4x3xf32>>
     %l = plan.slot arena span sum at 512 of %h : !plan.slot<tensor<4x3xf32>> lane 1 : <tensor<4x3xf32>>
+    %j = plan.slot arena span sum at 256 joins %g, %k : !plan.slot<tensor<4x4xf32>>, !plan.slot<tensor<5xf32>> : <tensor<21xf32>>
     %m = plan.slot state @moment cuts [#plan.cut<dim = 0, blocks = 1, axes = [0]>] : <tensor<2x3xf32>>
     ```
   }];
   let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
     OptionalAttr<FlatSymbolRefAttr>:$weight,
     DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts,
-    Optional<Plan_SlotType>:$sum, OptionalAttr<I64Attr>:$lane, DefaultValuedAttr<I64Attr, "1">:$lanes);
+    Optional<Plan_SlotType>:$sum, OptionalAttr<I64Attr>:$lane, DefaultValuedAttr<I64Attr, "1">:$lanes,
+    Variadic<Plan_SlotType>:$members);
   let results = (outs Plan_SlotType:$slot);
   let assemblyFormat = [{
     $space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)?
-    (`of` $sum^ `:` type($sum) `lane` $lane)? (`lanes` $lanes^)? attr-dict `:` type($slot)
+    (`of` $sum^ `:` type($sum) `lane` $lane)? (`lanes` $lanes^)?
+    (`joins` $members^ `:` type($members))? attr-dict `:` type($slot)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Of (C5).
     ::llvm::LogicalResult verifyLane();
+    /// Of (C6).
+    ::llvm::LogicalResult verifyMembers();
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
     /// Whether steps may write the slot: it is in the arena, in a frame or a

@@ -395,6 +395,7 @@ private:
   /// Each start has a finish after it, on the same micro-batch.
   std::string matchCollectives() {
     finishOf.assign(program.steps.size(), -1);
+    startOf.assign(program.steps.size(), -1);
     std::map<Key, int> started;
     for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
       const ProgramStep &step = program.steps[s];
@@ -406,6 +407,7 @@ private:
         if (it == started.end())
           return where(s) + ": nothing starts it";
         finishOf[it->second] = s;
+        startOf[s] = it->second;
         started.erase(it);
       }
     }
@@ -507,8 +509,12 @@ private:
     }
     const int others = static_cast<int>(program.units.size());
     useAll(program.load, others);
-    for (const ProgramStep &step : program.steps)
+    for (const ProgramStep &step : program.steps) {
       use(step.slot, others + 1);
+      if (step.slot >= 0)
+        for (int member : program.slots[static_cast<size_t>(step.slot)].members)
+          use(member, others + 1);
+    }
     for (const std::vector<int> &lanes : lanesOf)
       for (int lane : lanes)
         escapes[lane] = true;
@@ -578,6 +584,16 @@ private:
   int64_t valueLeft(int slot, int micro_batch) const {
     return isSum(slot) ? sumOf(slot, countAdded(slot))
                        : valueOf(slot, micro_batch);
+  }
+
+  /// What a `recv` or a `finish` leaves. A sum that devices add up where it is
+  /// has the same micro-batches as before.
+  int64_t valueReceived(const ProgramStep &step, int index) const {
+    if (isSum(step.slot) && step.kind == StepKind::finish &&
+        resolve(program.steps[startOf[index]].slot, step.micro_batch) ==
+            step.slot)
+      return valueLeft(step.slot, step.micro_batch);
+    return valueOf(step.slot, step.micro_batch);
   }
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
@@ -747,6 +763,47 @@ private:
                : describe(program, names, program.steps[step], instruction);
   }
 
+  /// A collective adds up several slots, each where it is.
+  std::string addUpMembers(int index, const ProgramStep &step) {
+    const bool starts = step.kind == StepKind::start;
+    if (!starts && step.kind != StepKind::finish)
+      return where(index) + " uses joined slots, which only a collective may";
+    if (program.steps[starts ? finishOf[index] : startOf[index]].slot !=
+        step.slot)
+      return where(index) + ": joined slots are added up elsewhere";
+    if (!starts)
+      endOutstanding(step, StepKind::start);
+    const int64_t begin = addressOf(step.slot, 0);
+    if (std::string error =
+            boundsError({step.slot, 0, slots[step.slot].bytes}, begin);
+        !error.empty())
+      return where(index) + " " + error;
+    const Use whole{begin, begin + slots[step.slot].bytes, step.slot, 0};
+    std::vector<Use> members;
+    for (int member : slots[step.slot].members) {
+      const int64_t at = addressOf(member, 0);
+      members.push_back({at, at + slots[member].bytes, member, 0});
+      if (slots[member].space != CheckedSlot::Space::arena ||
+          at < whole.begin || members.back().end > whole.end)
+        return where(index) + " joins what lies elsewhere";
+    }
+    if (starts)
+      for (const Use &member : members)
+        if (std::string error = read(index, member, step.micro_batch, {});
+            !error.empty())
+          return error;
+    if (std::string error = mayWrite(index, whole); !error.empty())
+      return error;
+    held.set(whole.begin, whole.end, {kNoValue, index, 0});
+    if (starts)
+      outstanding.push_back({whole.begin, whole.end, keyOf(step), index});
+    else
+      for (const Use &member : members)
+        held.set(member.begin, member.end,
+                 {valueLeft(member.slot, step.micro_batch), index, 0});
+    return "";
+  }
+
   std::string execute(int index) {
     ProgramStep step = program.steps[index];
     const int m = step.micro_batch;
@@ -773,6 +830,8 @@ private:
       leave(summary, m, index);
       return "";
     }
+    if (step.slot >= 0 && !slots[step.slot].members.empty())
+      return addUpMembers(index, step);
     if (step.kind == StepKind::finish)
       endOutstanding(step, StepKind::start);
     Use use{0, 0, step.slot, 0};
@@ -799,7 +858,7 @@ private:
           return error;
         if (std::string error = compute(index, step.slot, 0); !error.empty())
           return error;
-        held.set(use.begin, use.end, {valueOf(step.slot, m), index, 0});
+        held.set(use.begin, use.end, {valueReceived(step, index), index, 0});
       }
     }
     switch (step.kind) {
@@ -981,6 +1040,7 @@ private:
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;
   std::vector<int> finishOf; ///< by step: of a start
+  std::vector<int> startOf;  ///< by step: of a finish
 };
 
 /// A state that one program writes is used by no other.

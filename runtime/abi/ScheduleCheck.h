@@ -82,6 +82,8 @@ struct CheckedSlot {
   /// Of a lane: the sum, in a frame, of which it is copy `lane`.
   int sum = -1;
   int lane = 0;
+  /// Slots that lie within this one, and that a collective adds up at once.
+  std::vector<int> members;
 };
 
 /// Bytes of a slot: [begin, end), from the slot's begin.

@@ -39,6 +39,9 @@ public:
     for (int64_t i = 0; i < length(program.slots()); ++i)
       if (std::string e = slotError(*program.slots()->Get(i)); !e.empty())
         return "slot " + number(i) + " " + e;
+    for (int64_t i = 0; i < length(program.slots()); ++i)
+      if (std::string e = membersError(*program.slots()->Get(i)); !e.empty())
+        return "slot " + number(i) + " " + e;
     for (int64_t i = 0; i < length(program.load()); ++i)
       if (std::string e = instructionError(program.load()->Get(i), true);
           !e.empty())
@@ -94,6 +97,25 @@ private:
     if (slot.offset() != frame.copies()->Get(slot.lane()) + sum.offset() ||
         slot.bytes() != sum.bytes())
       return "lies elsewhere than the lane that it is";
+    return "";
+  }
+
+  /// Of slots that lie in their regions, as all do that `slotError` has seen.
+  std::string membersError(const abi::Slot &slot) const {
+    for (int64_t i = 0; i < length(slot.members()); ++i) {
+      const int joined = slot.members()->Get(i);
+      if (!inRange(joined, length(program.slots())))
+        return "joins slot " + number(joined) + " of " +
+               number(length(program.slots()));
+      const abi::Slot &member = *program.slots()->Get(joined);
+      if (slot.space() != abi::Space::arena ||
+          member.space() != abi::Space::arena || length(member.members()) ||
+          member.span() != slot.span() || member.dtype() != slot.dtype())
+        return "joins what is not in the arena, or of another span or type";
+      if (member.offset() < slot.offset() ||
+          member.offset() + member.bytes() > slot.offset() + slot.bytes())
+        return "joins what lies elsewhere";
+    }
     return "";
   }
 

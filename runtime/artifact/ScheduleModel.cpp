@@ -26,10 +26,17 @@ public:
     }
     for (int64_t i = 0; i < length(program.slots()); ++i) {
       const abi::Slot &slot = *program.slots()->Get(i);
-      checked.slots.push_back({spaceOf(slot.space()), slot.frame(),
-                               slot.offset(), slot.bytes(),
+      checked.slots.push_back({spaceOf(slot.space()),
+                               slot.frame(),
+                               slot.offset(),
+                               slot.bytes(),
                                static_cast<abi::CheckedSlot::Span>(slot.span()),
-                               slot.sum(), slot.lane()});
+                               slot.sum(),
+                               slot.lane(),
+                               {}});
+      if (slot.members())
+        checked.slots.back().members.assign(slot.members()->begin(),
+                                            slot.members()->end());
     }
     for (int64_t i = 0; i < length(program.load()); ++i)
       checked.load.push_back(modelOf(*program.load()->Get(i), "load"));

@@ -103,9 +103,11 @@ def check_sent(work):
         whole = sum(4 * int(np.prod(shape)) for shape in shapes)
         parts = (replicas - 1) * sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
         share, turns = 2 * (replicas - 1) / replicas, case.micro // replicas
-        # Losses, and their parts, are a few numbers. A buffer is cut into parts that are rounded up.
-        if set(sent[0]) != {"all_reduce"} or not share * whole <= sent[0]["all_reduce"] <= share * (whole + 64) + 64:
-            raise Failure(f"{replicas} replicas send {dict(sent[0])}, and gradients are {whole} bytes")
+        # Losses, and their parts, are a few numbers. What is sent in parts is rounded up.
+        apart = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--fusion-bytes", 0, "--json", "-o", work / "sent.partita"]))
+        for plan in (sent_in_step(apart[0]), sent[0]):
+            if set(plan) != {"all_reduce"} or not share * whole <= plan["all_reduce"] <= share * (whole + 64) + 64:
+                raise Failure(f"{replicas} replicas send {dict(plan)}, and gradients are {whole} bytes")
         # Gradients of each micro-batch, and parameters forward and once more for gradients. With one there is nothing to add up.
         for zero, (scattered, least, most) in {1: (1, 1, 1), 2: (turns, 1, 1), 3: (turns, turns, 2 * turns)}.items():
             if sent[zero]["reduce_scatter"] != scattered * parts or not least * parts <= sent[zero]["all_gather"] <= most * parts:
@@ -124,7 +126,7 @@ def write_layers(work, width, layers):
 
 
 def check_overlap(work):
-    """Replicas that share moments add parts of sums up while they compute others, and update parameters meanwhile: with the results of one device."""
+    """Replicas add sums up while they compute others, where they lie or, if they share moments, into parts that need room, and update parameters meanwhile: with the results of one device."""
     width, layers = 256, 6
     path = write_layers(work, width, layers)
     rng = np.random.default_rng(1)
@@ -145,13 +147,13 @@ def check_overlap(work):
         plan = run([BIN / "partita-compile", path, *flags, *more, "--emit", "plan"])
         steps = [line.split()[0] + " " + line.split()[1] for line in plan[:plan.index("// -----")].splitlines() if line.strip().startswith(("plan.run", "plan.start", "plan.finish"))]
         first = next(i for i, step in enumerate(steps) if step.startswith("plan.start"))
-        if any(step.startswith("plan.run @F0") for step in steps[first:]) != (zero == 1):
-            raise Failure(f"zero {zero}: nothing starts in the last micro-batch, or what needs room does: {steps}")
+        if not any(step.startswith("plan.run @F0") for step in steps[first:]):
+            raise Failure(f"zero {zero}: nothing starts in the last micro-batch: {steps}")
         most = flying = 0
         for step in steps:
             flying += {"plan.start": 1, "plan.finish": -1}.get(step.split()[0], 0)
             most = max(most, flying)
-        if most != zero + 1:
+        if not layers - 1 <= most <= layers + 1 if zero == 0 else most != 2:
             raise Failure(f"zero {zero}: {most} collectives at a time: {steps}")
         found = [losses("replicas", *more, ranks=ranks) for ranks in (0, 2)]
         if found[0] != found[1] or not np.allclose(found[0][0], wanted, rtol=1e-5) or len(set(wanted)) != 3:

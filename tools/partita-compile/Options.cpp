@@ -129,8 +129,8 @@ namespace {
 struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
-              devices, gradients, train, optimizer, schedule, recompute,
-              optimizerState, onNonfinite;
+              fusionBytes, devices, gradients, train, optimizer, schedule,
+              recompute, optimizerState, onNonfinite;
   std::vector<std::string> groups, evalMode, init, recomputeNodes;
   std::optional<double> learningRate, clipNorm;
 
@@ -496,6 +496,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "or two: looped, interleaved, zb_v); stage s goes to device s "
                  "modulo --devices, by zb_v there and back")
       ->check(CLI::Range(1, static_cast<int>(kMostStages)));
+  app.add_option("--fusion-bytes", raw.fusionBytes,
+                 "of gradients that the replicas of a training add up at once, "
+                 "at most, e.g. 32MiB; 0: those of each parameter alone "
+                 "(default: by the cost model)")
+      ->type_name("SIZE");
   app.add_option("--memory", raw.memory,
                  "what a device has room for, e.g. 512MiB or 2GB: the planner "
                  "keeps the planned peak of every device within it, or says "
@@ -781,6 +786,14 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     compile.partition.memory = parseByteSize(raw.memory).value_or(0);
     if (!compile.partition.memory)
       message = "--memory " + raw.memory + ": write it as 512MiB or 2GB";
+  }
+  if (raw.fusionBytes == "0") {
+    compile.partition.fusionBytes = 0;
+  } else if (!raw.fusionBytes.empty()) {
+    compile.partition.fusionBytes = parseByteSize(raw.fusionBytes).value_or(-1);
+    if (compile.partition.fusionBytes < 0)
+      message =
+          "--fusion-bytes " + raw.fusionBytes + ": write it as 32MiB, or 0";
   }
   if (message.empty())
     message = checkTogether(result);

@@ -41,6 +41,11 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
     if (const int64_t level = getZero(*read))
       (*function)->setAttr(dist::kZeroAttr,
                            Builder(&getContext()).getI64IntegerAttr(level));
+    if (const int64_t bytes =
+            fusionBytes >= 0 ? fusionBytes : read->fusionBytes.value_or(-1);
+        bytes >= 0)
+      (*function)->setAttr(dist::kFusionBytesAttr,
+                           Builder(&getContext()).getI64IntegerAttr(bytes));
     if (reproducible || read->reproducible)
       (*function)->setAttr(dist::kReproducibleAttr,
                            UnitAttr::get(&getContext()));

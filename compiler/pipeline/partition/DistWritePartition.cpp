@@ -140,6 +140,9 @@ private:
       os << "reproducible: true\n";
     if (int64_t zero = getInteger(function, dist::kZeroAttr, 0))
       os << "zero: " << zero << "\n";
+    if (auto bytes =
+            function->getAttrOfType<IntegerAttr>(dist::kFusionBytesAttr))
+      os << "fusion_bytes: " << bytes.getInt() << "\n";
     writeMesh(function, os);
   }
 

@@ -224,10 +224,11 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
       slot = sent[key];
     if (step.getStepKind() == abi::StepKind::start)
       started[key] = {slot, now(), stepCount};
-    if (slot && info.access == abi::SlotAccess::written)
-      write(find(slot), step);
-    else if (slot)
-      read(find(slot));
+    for (Value each : getParts(slot))
+      if (info.access == abi::SlotAccess::written)
+        write(find(each), step);
+      else
+        read(find(each));
     if (step.getStepKind() == abi::StepKind::finish)
       finish(started[key], slot);
     return;
@@ -269,15 +270,27 @@ void ArenaWalk::read(const Place *place) {
 /// From its start to its finish a collective has both what it reads and what
 /// it writes.
 void ArenaWalk::finish(const Started &start, Value target) {
-  if (start.source)
-    read(find(start.source));
-  const Place *place = target ? find(target) : nullptr;
-  if (!place)
-    return;
-  LiveTensor &tensor =
-      open[static_cast<size_t>(openOf[place->number + copyOf(*place)])];
-  tensor.begin = start.time;
-  tensor.first_step = start.step;
+  for (Value source : getParts(start.source))
+    read(find(source));
+  for (Value part : getParts(target)) {
+    const Place *place = find(part);
+    if (!place)
+      continue;
+    LiveTensor &tensor =
+        open[static_cast<size_t>(openOf[place->number + copyOf(*place)])];
+    tensor.begin = start.time;
+    tensor.first_step = start.step;
+  }
+}
+
+/// The slots whose bytes a step uses by its slot; none if it has no slot.
+SmallVector<Value> ArenaWalk::getParts(Value slot) {
+  if (!slot)
+    return {};
+  auto op = slot.getDefiningOp<plan::SlotOp>();
+  if (op && !op.getMembers().empty())
+    return llvm::to_vector(op.getMembers());
+  return {slot};
 }
 
 /// Each write begins another tensor; what was there is needed no more.

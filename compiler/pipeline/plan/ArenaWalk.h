@@ -82,6 +82,7 @@ private:
   void read(const Place *place);
   void write(const Place *place, mlir::Operation *writer);
   void finish(const Started &start, mlir::Value target);
+  static llvm::SmallVector<mlir::Value> getParts(mlir::Value slot);
 
   mutable mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, Place> places;

@@ -14,6 +14,9 @@
 
 namespace partita::pipeline {
 
+/// Where a value of an arena may begin: at multiples of so many bytes.
+inline constexpr int64_t kAlignment = 64;
+
 /// An interval of time in which bytes are needed, both ends included.
 struct LiveRange {
   int64_t begin = 0;
@@ -64,7 +67,7 @@ struct Placement {
 /// time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
 /// Inference", 2020). Buffers of 0 bytes have the offset 0.
 Placement placeBuffers(const std::vector<Buffer> &buffers,
-                       int64_t alignment = 64);
+                       int64_t alignment = kAlignment);
 
 } // namespace partita::pipeline
 

@@ -12,11 +12,13 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
+#include "compiler/pipeline/plan/GradientBuckets.h"
 #include "compiler/pipeline/plan/PlanSizes.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
@@ -109,6 +111,7 @@ private:
       if (failed(lowering.lower(stage, numbers.lookup(stage.getMeshAttr()))))
         return failure();
     }
+    formGradientBuckets(lowering, models);
     return success();
   }
 
@@ -613,15 +616,19 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&programs[d].getBody().front());
     slots.clear();
-    // A lane comes behind the sum that it is of.
-    for (const DeviceValue &value : device.values)
+    // A lane comes behind the sum that it is of, and what joins sums behind
+    // these.
+    for (const DeviceValue &value : device.values) {
+      const SmallVector<Value> members =
+          llvm::map_to_vector(value.members, [&](int id) { return slots[id]; });
       slots.push_back(plan::SlotOp::create(
           builder, function.getLoc(),
           plan::SlotType::get(builder.getContext(), value.type), value.space,
           Value(), IntegerAttr(), value.weight, value.span, getCuts(value),
           value.sum < 0 ? Value() : slots[static_cast<size_t>(value.sum)],
           value.sum < 0 ? IntegerAttr() : builder.getI64IntegerAttr(value.lane),
-          value.lanes));
+          value.lanes, members));
+    }
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());
       OpBuilder::InsertionGuard inside(builder);
@@ -655,17 +662,19 @@ private:
     struct Candidate {
       std::pair<int, int> made; ///< stage and work
       const DeviceWork *work;
-      int64_t bytes; ///< of its result
+      int64_t bytes; ///< of its result, if it is not in place
     };
     std::vector<Candidate> candidates;
     int64_t room = 0;
     for (int s : device.stages)
       for (const DeviceWork &work : lowering.stages[s].work)
         if (isCollective(work) && isUpdate(s))
-          if (auto made = findSum(device, work.inputs[0]);
+          if (auto made = findComplete(lowering, device, work.inputs[0]);
               made.first >= 0 && lastRun[made.first] == lastRun[s]) {
             const int64_t bytes =
-                nn::getByteSize(device.values[work.outputs[0]].type);
+                work.inputs[0] == work.outputs[0]
+                    ? 0
+                    : nn::getByteSize(device.values[work.outputs[0]].type);
             candidates.push_back({made, &work, bytes});
             room += bytes / kEarlyShare;
           }
@@ -673,8 +682,16 @@ private:
     llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
       return a.made < b.made;
     });
-    for (const Candidate &each : candidates)
-      if (each.bytes <= room && isWorthStarting(*each.work, each.made.first)) {
+    // Devices finish in the order in which they start: the update would finish
+    // all of these before it could start another that they do not wait for.
+    size_t last = 0;
+    for (auto [index, each] : llvm::enumerate(candidates))
+      if (isWorthStarting(*each.work, each.made.first))
+        last = index + 1;
+    for (auto [index, each] : llvm::enumerate(candidates))
+      if (each.bytes == 0 ? index < last
+                          : each.bytes <= room &&
+                                isWorthStarting(*each.work, each.made.first)) {
         room -= each.bytes;
         startsBehind[each.made].push_back(each.work);
         startedEarly.insert(each.work);
@@ -690,28 +707,12 @@ private:
     return lowering.stages[stage].op.getPhase() == dist::Phase::update;
   }
 
-  /// The stage that adds to a sum, and its work that does; -1: the value is no
-  /// such sum. One of several lanes is complete with the others.
-  std::pair<int, int> findSum(const LoweredDevice &device, int value) const {
-    const DeviceValue &sum = device.values[value];
-    if (sum.span != plan::Span::sum || sum.lanes > 1 || sum.sum >= 0)
-      return {-1, 0};
-    for (int s : device.stages) {
-      const LoweredStage &stage = lowering.stages[s];
-      if (stage.sums.empty())
-        continue;
-      for (int index = static_cast<int>(stage.work.size()); index-- > 0;)
-        if (llvm::is_contained(stage.work[index].outputs, value))
-          return {s, index};
-    }
-    return {-1, 0};
-  }
-
   /// Whether what may be hidden takes longer than the unit's start in each
   /// micro-batch. Results need memory from the start on, so only those that are
   /// parts of their operands are worth it.
   bool isWorthStarting(const DeviceWork &work, int maker) {
-    if (!isa<dist::ReduceScatterOp>(work.op))
+    if (!isa<dist::ReduceScatterOp>(work.op) &&
+        work.inputs[0] != work.outputs[0])
       return false;
     const int runs = lastRun.count(maker) ? lastRun.at(maker) + 1 : 1;
     return work.time.ns >
@@ -744,9 +745,15 @@ private:
   /// The collectives of an update before this work that must be finished for
   /// it: it reads what they make, or writes what they read or make.
   static std::vector<const DeviceWork *>
-  findNeeded(const DeviceWork &work, ArrayRef<const DeviceWork *> before) {
-    auto share = [](ArrayRef<int> a, ArrayRef<int> b) {
-      return llvm::any_of(a, [&](int id) { return llvm::is_contained(b, id); });
+  findNeeded(const LoweredDevice &device, const DeviceWork &work,
+             ArrayRef<const DeviceWork *> before) {
+    auto share = [&](ArrayRef<int> a, ArrayRef<int> b) {
+      return llvm::any_of(a, [&](int id) {
+        return llvm::any_of(b, [&](int other) {
+          return id == other ||
+                 llvm::is_contained(device.values[other].members, id);
+        });
+      });
     };
     std::vector<const DeviceWork *> needed;
     for (const DeviceWork *other : before)
@@ -795,7 +802,9 @@ private:
         split();
         parts.back().isLate = true;
       }
-      if (auto needed = findNeeded(work, before); !needed.empty()) {
+      if (auto needed =
+              findNeeded(lowering.devices[stage.device], work, before);
+          !needed.empty()) {
         if (!parts.back().work.empty())
           split();
         llvm::append_range(parts.back().needed, needed);
@@ -937,7 +946,14 @@ private:
             dyn_cast_or_null<dist::CollectiveOpInterface>(work.op);
         if (!collective || work.isCopy)
           continue;
-        const dist::RowsAndPart shape = collective.getRowsAndPart();
+        dist::RowsAndPart shape = collective.getRowsAndPart();
+        std::string reason = collective.getCollectiveReason().str();
+        if (const size_t more = work.joined.size(); more > 1) {
+          shape = {1, lowering.devices[stage.device]
+                          .values[work.inputs[0]]
+                          .type.getNumElements()};
+          reason += "; so it is for " + abi::countOf(more - 1, "more gradient");
+        }
         auto op = plan::CollectiveOp::create(
             builder, work.op->getLoc(),
             "collective" + std::to_string(collectives.size()), work.label,
@@ -946,8 +962,8 @@ private:
                 .getElementType(),
             getProgram(stage.device).getValue(), shape.rows, shape.part,
             getAxisNumbers(collective.getCollectiveAxes()),
-            static_cast<int64_t>(work.time.ns),
-            collective.getCollectiveReason(), getInteger(work.op, "root", 0));
+            static_cast<int64_t>(work.time.ns), reason,
+            getInteger(work.op, "root", 0));
         op->remove();
         symbols.insert(op, Block::iterator(function));
         collectives[&work] = op.getSymName().str();

@@ -104,8 +104,6 @@ constexpr int64_t kMostOwnCopies = 8;
 /// follow one another are one buffer.
 constexpr int64_t kMostBuffers = 64;
 
-constexpr int64_t kAlignment = 64; ///< bytes, of what lies in an arena
-
 /// When each micro-batch of a value is held.
 using Held = std::map<int64_t, LiveRange>;
 
@@ -120,6 +118,7 @@ public:
   explicit ProgramPlacer(plan::ProgramOp program) : program(program) {}
 
   void place() {
+    findMembers();
     fillWhatIsSummedUpon();
     collectTimes();
     addLastingValues();
@@ -239,9 +238,11 @@ private:
       auto op = slot.getDefiningOp<plan::SlotOp>();
       if (op.getSpan() != plan::Span::micro_batch)
         m = 0; // it is one for all
-      // Lanes live as long as each other.
+      // Lanes live as long as each other, and so do sums that are joined.
       if (op.getSum())
         slot = op.getSum();
+      else if (Value joined = joinedOf.lookup(slot))
+        slot = joined;
       for (int64_t lane = 0; lane < countLanes(slot); ++lane) {
         auto [it, isNew] =
             held[slot].try_emplace(m + lane, LiveRange{begin, end});
@@ -258,7 +259,7 @@ private:
         for (const auto &[slot, used] : units[unitOf[position]].uses)
           if (users.lookup(slot) > 1 ||
               slot.getDefiningOp<plan::SlotOp>().getSum() ||
-              countLanes(slot) > 1)
+              countLanes(slot) > 1 || joinedOf.count(slot))
             use(slot, m, at + 1 + used.begin(), at + 1 + used.lastUse);
         continue;
       }
@@ -310,6 +311,10 @@ private:
       if (slot.getSum() && copies.count(slot.getSum()))
         copies[slot.getSlot()] = {
             copies[slot.getSum()][static_cast<size_t>(*slot.getLane())]};
+    for (auto [member, joined] : joinedOf) {
+      const std::vector<size_t> list = copies[joined];
+      copies[member] = list;
+    }
   }
 
   /// The buffers of values that are held at the same times, in `count` copies.
@@ -343,6 +348,18 @@ private:
     }
   }
 
+  /// Where sums lie that a collective adds up at once.
+  void findMembers() {
+    for (auto slot : program.getBody().front().getOps<plan::SlotOp>()) {
+      int64_t offset = 0;
+      for (Value member : slot.getMembers()) {
+        joinedOf[member] = slot.getSlot();
+        inFrame[member] = offset;
+        offset += getBytes(member);
+      }
+    }
+  }
+
   void addLocalValues() {
     for (auto [number, each] : llvm::enumerate(units))
       for (const auto &[slot, use] : each.uses)
@@ -360,9 +377,12 @@ private:
                      {begin + use.begin(), begin + use.lastUse});
   }
 
-  /// The only buffer of a slot; -1 if it has several, or none in the arena.
+  /// The only buffer of a slot; -1 if it has several, none in the arena, or one
+  /// that others have, too.
   int64_t getBuffer(Value slot) const {
     auto it = copies.find(slot);
+    if (joinedOf.count(slot))
+      return -1;
     return it != copies.end() && it->second.size() == 1
                ? static_cast<int64_t>(it->second[0])
                : -1;
@@ -519,7 +539,9 @@ private:
     }
     const std::vector<size_t> &list = it->second;
     if (list.size() == 1) {
-      slot.setOffset(arena.offsets[list[0]]);
+      slot.setOffset(
+          arena.offsets[list[0]] +
+          (joinedOf.count(slot) ? inFrame.lookup(slot.getSlot()) : 0));
       return;
     }
     Frame &frame = frames[frameOf.lookup(slot.getSlot())];
@@ -546,7 +568,9 @@ private:
   std::vector<int> unitOf; ///< by step; -1: it is no run
   std::vector<Buffer> buffers;
   llvm::MapVector<Value, std::vector<size_t>> copies; ///< buffers, by slot
-  llvm::DenseMap<Value, int64_t> inFrame; ///< offsets in a frame, by slot
+  /// Offsets in a frame, or in what it is joined to, by slot.
+  llvm::DenseMap<Value, int64_t> inFrame;
+  llvm::MapVector<Value, Value> joinedOf; ///< by slot
   std::vector<Frame> frames;
   llvm::DenseMap<Value, size_t> frameOf; ///< by slot
 };

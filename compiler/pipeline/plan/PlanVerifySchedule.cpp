@@ -49,7 +49,8 @@ public:
         return slot.emitError("has no place: run --plan-place before");
       slots[slot.getSlot()] = static_cast<int>(checked.slots.size());
       checked.slots.push_back(
-          {spaceOf(slot), slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
+          {spaceOf(slot),
+           slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
            slot.getSpace() == plan::Space::state
                ? states.try_emplace(*slot.getWeight(), states.size())
                      .first->second
@@ -57,7 +58,10 @@ public:
            slot.getByteSize(),
            static_cast<abi::CheckedSlot::Span>(slot.getSpan()),
            slot.getSum() ? slots.lookup(slot.getSum()) : -1,
-           static_cast<int>(slot.getLane().value_or(0))});
+           static_cast<int>(slot.getLane().value_or(0)),
+           {}});
+      for (Value member : slot.getMembers())
+        checked.slots.back().members.push_back(slots.lookup(member));
     }
     for (auto load : body.getOps<plan::LoadOp>())
       checked.load = describe(load.getBody().front(), "load");

@@ -35,6 +35,7 @@ struct DeviceValue {
                                   ///< sees one
   int sum = -1;                   ///< of which this is a lane
   int64_t lane = 0;
+  llvm::SmallVector<int> members; ///< gradients that it joins
   std::string name;
 };
 
@@ -48,6 +49,9 @@ struct DeviceWork {
   int64_t flops = 0;
   int64_t bytes = 0;
   ClusterTime time; ///< predicted when stages were balanced
+  /// A collective that adds up at once what others would: these, `op` among
+  /// them.
+  llvm::SmallVector<mlir::Operation *> joined;
 };
 
 struct LoweredStage {

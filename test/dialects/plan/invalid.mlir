@@ -136,6 +136,33 @@ plan.program @p0 arena 128 constant 0 {
 
 // -----
 
+plan.program @p0 arena 128 constant 64 {
+  %a = plan.slot arena span sum at 0 : !plan.slot<tensor<1xf32>>
+  // slot C6
+  // expected-error @+1 {{(C6) joins slots, and lies in constant, or has lanes or is one}}
+  %b = plan.slot constant at 0 joins %a : !plan.slot<tensor<1xf32>> : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %a = plan.slot arena span sum at 0 : !plan.slot<tensor<1xf32>>
+  // slot C6
+  // expected-error @+1 {{(C6) joins what has another span or element type, lies elsewhere than in the arena, or has lanes}}
+  %b = plan.slot arena span step at 0 joins %a : !plan.slot<tensor<1xf32>> : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  %a = plan.slot arena span sum at 64 : !plan.slot<tensor<1xf32>>
+  // slot C6
+  // expected-error @+1 {{(C6) joins what lies elsewhere}}
+  %b = plan.slot arena span sum at 0 joins %a : !plan.slot<tensor<1xf32>> : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
 plan.program @p0 arena 64 constant 0 {
   // slot C1
   // expected-error @+1 {{(C1) in weight has an offset}}

@@ -69,6 +69,10 @@ plan.program @p1 {
   %sum = plan.slot arena span sum lanes 2 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.slot arena span sum of %[[S]] : !plan.slot<tensor<8xf32>> lane 1 : <tensor<8xf32>>
   %lane = plan.slot arena span sum of %sum : !plan.slot<tensor<8xf32>> lane 1 : !plan.slot<tensor<8xf32>>
+  // CHECK: %[[G:.*]] = plan.slot arena span sum : <tensor<8xf32>>
+  %g = plan.slot arena span sum : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot arena span sum joins %[[G]] : !plan.slot<tensor<8xf32>> : <tensor<8xf32>>
+  %joined = plan.slot arena span sum joins %g : !plan.slot<tensor<8xf32>> : !plan.slot<tensor<8xf32>>
   // CHECK: plan.recv @c0 micro_batch 0 to
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.release @c0 micro_batch 0

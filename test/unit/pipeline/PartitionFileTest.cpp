@@ -77,6 +77,11 @@ TEST(PartitionFile, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf("schedule: sharded"), "") << "what sequential was called";
   EXPECT_EQ(errorOf("memory: much"),
             "1:9: expected a size, e.g. 512MiB or 2GB, found 'much'");
+  EXPECT_EQ(errorOf("fusion_bytes: 0"), "");
+  EXPECT_EQ(errorOf("fusion_bytes: 32MiB"), "");
+  EXPECT_EQ(errorOf("fusion_bytes: [1]"), "1:16: expected a name");
+  EXPECT_EQ(errorOf("fusion_bytes: -1"),
+            "1:15: expected a size, e.g. 512MiB or 2GB, found '-1'");
   EXPECT_EQ(errorOf("reproducible: maybe"),
             "1:15: expected true or false, found 'maybe'");
   EXPECT_EQ(errorOf("strategy: pipelined\nstrategy: sharded"),

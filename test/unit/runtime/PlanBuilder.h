@@ -50,6 +50,7 @@ struct SlotSpec {
   int frame = -1;
   abi::Span span = abi::Span::micro_batch;
   int sum = -1, lane = 0;
+  std::vector<int> members;
 };
 
 struct FrameSpec {
@@ -510,10 +511,10 @@ private:
           abi::CreateFrame(fbb, frame.bytes, fbb.CreateVector(frame.copies)));
     std::vector<flatbuffers::Offset<abi::Slot>> slots;
     for (const SlotSpec &slot : program.slots)
-      slots.push_back(abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes,
-                                      slot.dtype, fbb.CreateVector(slot.shape),
-                                      slot.frame, slot.span, slot.sum,
-                                      slot.lane));
+      slots.push_back(
+          abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes, slot.dtype,
+                          fbb.CreateVector(slot.shape), slot.frame, slot.span,
+                          slot.sum, slot.lane, fbb.CreateVector(slot.members)));
     std::vector<flatbuffers::Offset<abi::Unit>> units;
     for (const UnitSpec &unit : program.units) {
       auto instructions = encode(unit.instructions);

@@ -708,6 +708,93 @@ TEST(ScheduleCheckTraining, ALaneIsTheSumOfItsMicroBatches) {
                    "and needs one of 1");
 }
 
+/// A learner with two sums, which a collective adds up at once.
+struct JoiningLearner : Learner {
+  explicit JoiningLearner(int microBatches) : Learner(microBatches) {
+    second = spanning(192, CheckedSlot::Span::sum);
+    slots[second].offset = 320;
+    joined = spanning(256, CheckedSlot::Span::sum);
+    arena_bytes = 384;
+    slots[sum].offset = slots[other].offset = 256;
+    slots[joined].bytes = 128;
+    slots[joined].members = {sum, second};
+    prologue = unit({{{}, {sum}}, {{}, {second}}});
+    add = unit({{{state}, {local}},
+                {{local, sum}, {sum}},
+                {{local, second}, {second}}});
+    addsOne = unit({{{state}, {local}}, {{local, sum}, {sum}}});
+    update = unit({{{sum, second, state}, {state}}});
+  }
+  int second, joined, addsOne;
+};
+
+TEST(ScheduleCheckTraining, AcceptsACollectiveWhereASumIs) {
+  Learner p(2);
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1);
+  p.start(0, 1, p.sum).finish(0, 1, p.sum).run(p.update, 1);
+  EXPECT_EQ(check({p}), "");
+  // Before all is added.
+  Learner early(2);
+  early.run(early.prologue, 0).run(early.add, 0);
+  early.start(0, 0, early.sum).finish(0, 0, early.sum).run(early.add, 1);
+  early.run(early.update, 1);
+  expectError({early}, "start of collective 0, micro-batch 0 reads a sum of 1 "
+                       "micro-batches, and needs one of 2");
+  // What comes from elsewhere has no micro-batches in it.
+  Learner moved(2);
+  moved.run(moved.prologue, 0).run(moved.add, 0).run(moved.add, 1);
+  moved.start(0, 1, moved.local).finish(0, 1, moved.sum);
+  moved.run(moved.update, 1);
+  expectError({moved}, "reads a sum of 0 micro-batches, and needs one of 2");
+}
+
+TEST(ScheduleCheckTraining, JoinedSumsAreAddedUpWhereTheyAre) {
+  JoiningLearner begun(2);
+  begun.run(begun.prologue, 0).run(begun.add, 0);
+  JoiningLearner p = begun;
+  p.run(p.add, 1).start(0, 1, p.joined).finish(0, 1, p.joined);
+  p.run(p.update, 1);
+  EXPECT_EQ(check({p}), "");
+  // One of them is not complete.
+  JoiningLearner early = begun;
+  early.run(early.addsOne, 1);
+  early.start(0, 1, early.joined).finish(0, 1, early.joined);
+  early.run(early.update, 1);
+  expectError({early}, "start of collective 0, micro-batch 1 reads a sum of 1 "
+                       "micro-batches, and needs one of 2");
+  // The update comes between, or writes the bytes meanwhile.
+  JoiningLearner late = begun;
+  late.run(late.add, 1).start(0, 1, late.joined).run(late.update, 1);
+  late.finish(0, 1, late.joined);
+  expectError({late}, "has overwritten with another value");
+  JoiningLearner writes = begun;
+  const int over = writes.unit({{{}, {writes.other}}});
+  writes.run(writes.add, 1).start(0, 1, writes.joined).run(over, 1);
+  writes.finish(0, 1, writes.joined).run(writes.update, 1);
+  expectError({writes}, "writes bytes 256 to 320 while start of collective 0");
+  // Another kind of step, another slot, another place.
+  JoiningLearner sent = begun;
+  sent.run(sent.add, 1).send(0, 1, sent.joined).wait(0, 1);
+  sent.run(sent.update, 1);
+  Program second(1);
+  second.recv(0, 1, second.slot(0, 64));
+  expectError({sent, second}, "uses joined slots, which only a collective may");
+  JoiningLearner elsewhere = begun;
+  elsewhere.run(elsewhere.add, 1).start(0, 1, elsewhere.joined);
+  elsewhere.finish(0, 1, elsewhere.sum).run(elsewhere.update, 1);
+  expectError({elsewhere}, "joined slots are added up elsewhere");
+  JoiningLearner outside = begun;
+  outside.slots[outside.joined].bytes = 64;
+  outside.run(outside.add, 1).start(0, 1, outside.joined);
+  outside.finish(0, 1, outside.joined).run(outside.update, 1);
+  expectError({outside}, "joins what lies elsewhere");
+  // A unit cannot use them all as one.
+  JoiningLearner unit = begun;
+  const int reads = unit.unit({{{unit.joined}, {unit.local}}});
+  unit.run(unit.add, 1).run(reads, 1).run(unit.update, 1);
+  EXPECT_NE(check({unit}), "");
+}
+
 TEST(ScheduleCheckTraining, AMessageHasAllOfASum) {
   Learner p(2);
   p.run(p.prologue, 0).run(p.add, 0);

@@ -62,6 +62,15 @@ int addLane(TrainPlan &plan, int sum, int lane = 0) {
   return made;
 }
 
+/// A slot that joins others, where the sum is.
+int join(TrainPlan &plan, std::vector<int> members) {
+  const int made = plan.addSlot(0, {1, 1});
+  plan.at(made).span = abi::Span::sum;
+  plan.at(made).offset = plan.at(plan.sum).offset;
+  plan.at(made).members = std::move(members);
+  return made;
+}
+
 struct WrongPlan {
   const char *message;
   std::function<void(TrainPlan &)> change;
@@ -184,6 +193,16 @@ TEST_F(TrainingPlanTest, RefusesWrongSlots) {
        [](TrainPlan &p) {
          p.at(p.addSlot(0, {1}, abi::Space::constant)).span = abi::Span::step;
        }},
+      {"slot 6 joins slot 99 of 7", [](TrainPlan &p) { join(p, {99}); }},
+      {"slot 6 joins slot -1 of 7", [](TrainPlan &p) { join(p, {-1}); }},
+      {"slot 6 joins what is not in the arena, or of another span or type",
+       [](TrainPlan &p) { join(p, {p.zero}); }},
+      {"slot 6 joins what is not in the arena, or of another span or type",
+       [](TrainPlan &p) { join(p, {p.x}); }},
+      {"slot 7 joins what is not in the arena, or of another span or type",
+       [](TrainPlan &p) { join(p, {join(p, {p.sum})}); }},
+      {"slot 6 joins what lies elsewhere",
+       [](TrainPlan &p) { p.at(join(p, {p.sum})).offset += 64; }},
       {"slot 3 sums micro-batches up, in a plan whose steps may lack some",
        [](TrainPlan &p) { p.full_steps = false; }},
       {"slot 5 names state 1 of 1", [](TrainPlan &p) { p.at(p.w).offset = 1; }},
