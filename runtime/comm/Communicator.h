@@ -25,6 +25,7 @@
 #include "runtime/device/Device.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace partita::runtime {
 
@@ -35,123 +36,108 @@ struct ChannelInfo {
   int64_t bytes = 0;
 };
 
-/// A message, where the sender has it.
-struct Parcel {
-  const uint8_t *data = nullptr;
-  int64_t bytes = 0;
-  Device *device = nullptr; ///< the owner of the memory; null: the host
-  Event ready;              ///< when the bytes are there
+/// Where a device has the bytes of an end of a channel, or of its part of a
+/// collective.
+struct EndMemory {
+  Device *device = nullptr; ///< null: the host
+  int copies = 1;    ///< of a message: micro-batch m is in copy m % copies
+  int64_t bytes = 0; ///< of a message, or of a collective's source
+  int64_t target_bytes = 0; ///< of a collective
+
+  bool isHost() const { return !device || device->isHost(); }
 };
 
+/// The end of a channel at which messages are sent. The sending device's thread
+/// calls it.
+class Sender {
+public:
+  virtual ~Sender() = default;
+
+  /// Posts `bytes` bytes at `data` (null with 0 bytes: a token), in the memory
+  /// that the end was made for, for the receiver of the micro-batch. Bytes of a
+  /// device are those that are there when its queue has come so far. Does not
+  /// block. The bytes must stay unchanged until `wait` for the micro-batch.
+  virtual Status send(int micro_batch, const uint8_t *data, int64_t bytes) = 0;
+
+  /// Blocks until the receiver has taken the bytes, or released them. What its
+  /// queue still does with them, the queue of the sending device waits for.
+  virtual Status wait(int micro_batch) = 0;
+};
+
+/// The end of a channel at which messages arrive. The receiving device's thread
+/// calls it.
+class Receiver {
+public:
+  virtual ~Receiver() = default;
+
+  /// Blocks until the matching `send`, and brings its bytes to `data`, in the
+  /// memory that the end was made for: at once, or in the order of the device's
+  /// queue. Fails past the deadline, or when another device failed (`abort`).
+  /// The caller adds to the error which operation waited for which device.
+  virtual Status receive(int micro_batch, uint8_t *data, int64_t bytes) = 0;
+
+  /// Like receive, but does not copy the bytes if the receiver can read them in
+  /// the sender's memory. Then it returns their address, which is valid until
+  /// `release` of the micro-batch. Otherwise it returns `data`. Both devices
+  /// are CPUs.
+  virtual Expected<const uint8_t *> borrow(int micro_batch, uint8_t *data,
+                                           int64_t bytes) {
+    if (Status status = receive(micro_batch, data, bytes); !status.ok())
+      return status;
+    return data;
+  }
+
+  /// Gives back what `borrow` returned. Must be called once for each of them.
+  /// Does not block.
+  virtual void release(int /*micro_batch*/) {}
+};
+
+/// A device's part of a collective. The device's thread calls it.
+class Participant {
+public:
+  virtual ~Participant() = default;
+
+  /// Posts this device's part. Does not block. The source must stay unchanged,
+  /// and the target must not be read or written, until `finish`. A device
+  /// starts a collective again only when it has finished it; it may start
+  /// others in between. All devices of a group start their collectives in the
+  /// same order, micro-batch by micro-batch, and finish them in the same order.
+  virtual Status start(int micro_batch, const uint8_t *source,
+                       uint8_t *target) = 0;
+
+  /// Blocks until the target is complete and no device reads this device's
+  /// source any more, or lets the device's queue wait for that. The devices
+  /// compute the result in this call, so it ends only after all devices of the
+  /// group have called it. An error names the devices that have not.
+  virtual Status finish(int micro_batch) = 0;
+};
+
+/// Joins devices. A session asks it for the ends of its devices when it is
+/// loaded; which way bytes take is decided then.
 class Communicator {
 public:
   virtual ~Communicator() = default;
-
-  //===--- Load -----------------------------------------------------------===//
 
   /// Tells that a device of this process is there, and that it goes. `detach`
   /// is false if something may still use the device's memory: then the memory
   /// may not be given back. `device` is its index in the plan.
   virtual void attach(int /*device*/, Device &) {}
   virtual bool detach(int /*device*/) { return true; }
+
+  /// The ends of a channel, and a device's part of a collective (indices into
+  /// those that the communicator was made with). `device` is its index in the
+  /// plan, and the memory's device is attached. The communicator must outlive
+  /// them.
+  virtual std::unique_ptr<Sender> sender(int channel,
+                                         const EndMemory &memory) = 0;
+  virtual std::unique_ptr<Receiver> receiver(int channel,
+                                             const EndMemory &memory) = 0;
+  virtual std::unique_ptr<Participant> participant(int collective, int device,
+                                                   const EndMemory &memory) = 0;
+
   /// Makes connections. Call it before the first step, when the devices of all
   /// processes are attached, in every process. Later calls do nothing.
   virtual Status connect() { return Status(); }
-
-  /// Whether a channel, or a device's part of a collective, is carried in the
-  /// order of the devices' queues. Its calls below then take addresses of the
-  /// devices, and only enqueue: what they wait for, the queue waits for, and
-  /// what fails later, the queue tells.
-  virtual bool usesQueues(int /*channel*/) const { return false; }
-  virtual bool usesQueue(int /*collective*/, int /*device*/) const {
-    return false;
-  }
-
-  //===--- A step ---------------------------------------------------------===//
-
-  /// Posts `bytes` bytes at `data` (null with 0 bytes: a token) for the
-  /// receiver of (channel, micro_batch). Does not block. The bytes must stay
-  /// unchanged until waitSent of the same key returns.
-  virtual Status send(int channel, int micro_batch, const void *data,
-                      int64_t bytes) = 0;
-
-  /// Blocks until the matching send was posted, and copies its bytes to `data`.
-  /// Fails past the deadline, or when another device failed (`abort`). The
-  /// caller adds to the error which operation waited for which device.
-  virtual Status recv(int channel, int micro_batch, void *data,
-                      int64_t bytes) = 0;
-
-  /// Like recv, but does not copy the bytes if the receiver can read them in
-  /// the sender's memory. Then it returns their address, which is valid until
-  /// `release` of the same key. Otherwise it returns `data`.
-  virtual Expected<const uint8_t *> borrow(int channel, int micro_batch,
-                                           uint8_t *data, int64_t bytes) {
-    if (Status status = recv(channel, micro_batch, data, bytes); !status.ok())
-      return status;
-    return data;
-  }
-
-  /// Whether the devices at both ends of a channel are in this process. Then
-  /// one device may fetch bytes from the memory of the other, with `post` and
-  /// `take`.
-  virtual bool carriesDevices(int /*channel*/) const { return false; }
-
-  /// Like send, but the bytes may be in a device's memory, and are there when
-  /// the parcel's event has happened.
-  virtual Status post(int channel, int micro_batch, const Parcel &parcel) {
-    return send(channel, micro_batch, parcel.data, parcel.bytes);
-  }
-
-  /// Blocks until the matching `post` or `send`, and returns where its bytes
-  /// are. They are valid until `release` of the same key.
-  virtual Expected<Parcel> take(int, int, int64_t) {
-    return Status::error("this communicator has no messages of devices");
-  }
-
-  /// Gives back the bytes that `borrow` or `take` returned. Must be called once
-  /// for each of them. Does not block.
-  virtual void release(int, int) {}
-
-  /// Like release, when `read` has happened: the queue of the receiver still
-  /// copies the bytes. Does not block where the sender's queue can wait for it.
-  virtual Status releaseAfter(int channel, int micro_batch, const Event &read) {
-    if (read.queue)
-      if (Status status = read.queue->synchronize(read); !status.ok())
-        return status;
-    release(channel, micro_batch);
-    return Status();
-  }
-
-  /// Blocks until the receiver has taken (or released) the bytes of the send
-  /// with that key.
-  virtual Status waitSent(int channel, int micro_batch) = 0;
-
-  /// Like waitSent, but what the receiver's queue still does with the bytes,
-  /// `queue` waits for: the sender's.
-  virtual Status waitSentOn(int channel, int micro_batch, Queue & /*queue*/) {
-    return waitSent(channel, micro_batch);
-  }
-
-  /// Posts `device`'s part of a collective (an index into those that the
-  /// communicator was made with). Does not block. The source must stay
-  /// unchanged, and the target must not be read or written, until `finish` of
-  /// the same collective. A device starts a collective again only when it has
-  /// finished it; it may start others in between. All devices of a group start
-  /// their collectives in the same order, micro-batch by micro-batch, and
-  /// finish them in the same order.
-  virtual Status start(int /*collective*/, int /*device*/, int /*micro_batch*/,
-                       const void * /*source*/, void * /*target*/) {
-    return Status::error("this communicator has no collectives");
-  }
-
-  /// Blocks until the target is complete and no device reads this device's
-  /// source any more. The devices compute the result in this call, so it ends
-  /// only after all devices of the group have called it. An error names the
-  /// devices that have not.
-  virtual Status finish(int /*collective*/, int /*device*/,
-                        int /*micro_batch*/) {
-    return Status::error("this communicator has no collectives");
-  }
 
   /// Wakes every waiting device of this process with an error, and makes their
   /// later calls fail. Safe from any thread.

@@ -58,7 +58,7 @@ public:
       next = 0;
     for (; next < entry.releases.size() && entry.releases[next].task == task;
          ++next)
-      executor.comm.release(entry.releases[next].link, entry.micro_batch);
+      entry.releases[next].receiver->release(entry.micro_batch);
   }
 
 private:
@@ -216,10 +216,10 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   entry.kind = step.kind;
   entry.micro_batch = step.micro_batch;
   entry.fed = step.micro_batch * mesh.replicas() + mesh.replica(index);
-  if (abi::usesChannel(step.kind)) {
+  if (abi::usesChannel(step.kind))
     entry.channel = step.subject;
-    entry.link = linkOf(mesh, step.subject, position);
-  }
+  if (abi::getInfo(step.kind).subject == abi::StepSubject::collective)
+    entry.collective = step.subject;
   entry.at = entry.fed;
   if (step.kind == abi::StepKind::load_input) {
     entry.io = step.subject;
@@ -249,19 +249,7 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
     entry.bytes =
         program.slots()->Get(static_cast<unsigned>(step.slot))->bytes();
   }
-  if (step.kind == abi::StepKind::recv)
-    entry.arrival = arrivalOf(entry);
-  if (abi::getInfo(step.kind).subject == abi::StepSubject::collective)
-    entry.collective = step.subject;
-  // Else communicators carry and combine bytes of the host.
-  if (entry.data && !device->isHost() &&
-      ((entry.collective >= 0 && !comm.usesQueue(entry.collective, index)) ||
-       (entry.channel >= 0 && !comm.carriesDevices(entry.link) &&
-        !comm.usesQueues(entry.link)))) {
-    entry.staging =
-        &staging[{step.slot, step.micro_batch % copiesOf(step.slot)}];
-    entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
-  }
+  makeEnd(step, entry);
   if (step.kind != abi::StepKind::run)
     return Status();
   auto instance = device->prepare(step.subject);
@@ -273,6 +261,27 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   return Status();
 }
 
+/// The way that messages of a channel take is chosen here, once.
+void Executor::makeEnd(const abi::ProgramStep &step, Entry &entry) {
+  if (entry.channel < 0)
+    return;
+  const int link = linkOf(mesh, entry.channel, position);
+  EndMemory memory{device.get(), 1, entry.bytes};
+  if (step.slot >= 0)
+    memory.copies = copiesOf(step.slot);
+  if (step.kind == abi::StepKind::send || step.kind == abi::StepKind::wait) {
+    std::unique_ptr<Sender> &end = senders[entry.channel];
+    if (!end)
+      end = comm.sender(link, memory);
+    entry.sender = end.get();
+  } else {
+    std::unique_ptr<Receiver> &end = receivers[entry.channel];
+    if (!end)
+      end = comm.receiver(link, memory);
+    entry.receiver = end.get();
+  }
+}
+
 /// The plan has been verified: each start has a finish after it.
 void Executor::matchCollectives() {
   std::map<std::pair<int, int>, size_t> started; // collective, micro-batch
@@ -280,21 +289,16 @@ void Executor::matchCollectives() {
     const std::pair key(entries[i].collective, entries[i].micro_batch);
     if (entries[i].kind == abi::StepKind::start)
       started[key] = i;
-    else if (entries[i].kind == abi::StepKind::finish)
-      entries[started.at(key)].finish = i;
+    if (entries[i].kind != abi::StepKind::finish)
+      continue;
+    Entry &start = entries[started.at(key)];
+    start.finish = i;
+    std::unique_ptr<Participant> &part = participants[start.collective];
+    if (!part)
+      part = comm.participant(start.collective, index,
+                              {device.get(), 1, start.bytes, entries[i].bytes});
+    start.participant = entries[i].participant = part.get();
   }
-}
-
-Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
-  if (entry.direct)
-    return Arrival::borrowed;
-  if (comm.carriesDevices(entry.link))
-    return device->isHost() && sendsFromHost(entry.channel) ? Arrival::copied
-                                                            : Arrival::taken;
-  // A token has no bytes that could lie anywhere.
-  return device->isHost() || !entry.data || comm.usesQueues(entry.link)
-             ? Arrival::copied
-             : Arrival::staged;
 }
 
 /// What is borrowed is given back as soon as nobody reads it: within the last
@@ -325,9 +329,9 @@ void Executor::placeReleases() {
       continue; // what was copied is released already
     auto [reader, task] = found->second;
     if (reader)
-      reader->releases.push_back({task, entry.link});
+      reader->releases.push_back({task, entry.receiver});
     else
-      entry.releases.push_back({0, entry.link});
+      entry.releases.push_back({0, entry.receiver});
   }
   for (Entry &entry : entries)
     std::stable_sort(
@@ -484,9 +488,7 @@ Status Executor::finish(CarriedWait &wait) {
   if (!wait.pending)
     return Status();
   const Entry &entry = entries[wait.entry];
-  if (Status status =
-          comm.waitSentOn(entry.link, entry.micro_batch, device->queue());
-      !status.ok())
+  if (Status status = entry.sender->wait(entry.micro_batch); !status.ok())
     return explain(entry, status);
   wait.pending = false;
   return Status();
@@ -566,23 +568,26 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
   case abi::StepKind::run:
     return runInstance(entry, binding);
   case abi::StepKind::send:
-    return send(entry);
+    return entry.sender->send(entry.micro_batch, entry.data, entry.bytes);
   case abi::StepKind::recv:
-    return receive(entry);
+    return entry.direct ? borrow(entry)
+                        : entry.receiver->receive(entry.micro_batch, entry.data,
+                                                  entry.bytes);
   case abi::StepKind::wait:
     if (entry.carried >= 0) {
       carried[static_cast<size_t>(entry.carried)].pending = true;
       return Status();
     }
-    return comm.waitSentOn(entry.link, entry.micro_batch, device->queue());
+    return entry.sender->wait(entry.micro_batch);
   case abi::StepKind::release:
     for (const Release &release : entry.releases)
-      comm.release(release.link, entry.micro_batch);
+      release.receiver->release(entry.micro_batch);
     return Status();
   case abi::StepKind::start:
-    return start(entry);
+    return entry.participant->start(entry.micro_batch, entry.data,
+                                    entries[entry.finish].data);
   case abi::StepKind::finish:
-    return finish(entry);
+    return entry.participant->finish(entry.micro_batch);
   case abi::StepKind::load_input:
     if (bytes &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
@@ -603,105 +608,8 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
   return Status();
 }
 
-Status Executor::start(const Entry &entry) {
-  const void *source = entry.data;
-  void *target = entries[entry.finish].data;
-  if (entry.staging) {
-    Queue &queue = device->queue();
-    if (Status status = queue.copyOut(entry.staging->bytes.data(), entry.data,
-                                      static_cast<size_t>(entry.bytes));
-        !status.ok())
-      return status;
-    if (Status status = queue.synchronize(queue.record()); !status.ok())
-      return status;
-    source = entry.staging->bytes.data();
-    target = entries[entry.finish].staging->bytes.data();
-  }
-  return comm.start(entry.collective, index, entry.micro_batch, source, target);
-}
-
-Status Executor::finish(const Entry &entry) {
-  if (Status status = comm.finish(entry.collective, index, entry.micro_batch);
-      !status.ok() || !entry.staging)
-    return status;
-  Queue &queue = device->queue();
-  if (Status status = queue.copyIn(entry.data, entry.staging->bytes.data(),
-                                   entry.staging->bytes.size());
-      !status.ok())
-    return status;
-  // The next collective may use the same bytes of the host.
-  return queue.synchronize(queue.record());
-}
-
-Status Executor::send(const Entry &entry) {
-  if (device->isHost() || comm.usesQueues(entry.link))
-    return comm.send(entry.link, entry.micro_batch, entry.data, entry.bytes);
-  Queue &queue = device->queue();
-  if (comm.carriesDevices(entry.link))
-    return comm.post(entry.link, entry.micro_batch,
-                     {entry.data, entry.bytes, device.get(), queue.record()});
-  void *host = entry.staging ? entry.staging->bytes.data() : nullptr;
-  if (host)
-    if (Status status =
-            queue.copyOut(host, entry.data, static_cast<size_t>(entry.bytes));
-        !status.ok())
-      return status;
-  // A token says that what came before it is done.
-  if (Status status = queue.synchronize(queue.record()); !status.ok())
-    return status;
-  return comm.send(entry.link, entry.micro_batch, host, entry.bytes);
-}
-
-Status Executor::receive(const Entry &entry) {
-  switch (entry.arrival) {
-  case Arrival::borrowed:
-    return borrow(entry);
-  case Arrival::copied:
-    return comm.recv(entry.link, entry.micro_batch, entry.data, entry.bytes);
-  case Arrival::taken:
-    return take(entry);
-  case Arrival::staged:
-    break;
-  }
-  Staging &host = *entry.staging;
-  Queue &queue = device->queue();
-  if (host.read.queue)
-    if (Status status = queue.synchronize(host.read); !status.ok())
-      return status;
-  if (Status status = comm.recv(entry.link, entry.micro_batch,
-                                host.bytes.data(), entry.bytes);
-      !status.ok())
-    return status;
-  if (Status status =
-          queue.copyIn(entry.data, host.bytes.data(), host.bytes.size());
-      !status.ok())
-    return status;
-  host.read = queue.record();
-  return Status();
-}
-
-/// Fetches bytes from the sender, on this device's queue. The sender's queue
-/// waits until they are copied.
-Status Executor::take(const Entry &entry) {
-  auto parcel = comm.take(entry.link, entry.micro_batch, entry.bytes);
-  if (!parcel)
-    return parcel.status();
-  Queue &queue = device->queue();
-  const size_t bytes = static_cast<size_t>(entry.bytes);
-  if (Status status = queue.wait(parcel->ready); !status.ok())
-    return status;
-  Status status =
-      bytes == 0 ? Status()
-      : parcel->device
-          ? queue.copyFrom(*parcel->device, entry.data, parcel->data, bytes)
-          : queue.copyIn(entry.data, parcel->data, bytes);
-  if (!status.ok())
-    return status;
-  return comm.releaseAfter(entry.link, entry.micro_batch, queue.record());
-}
-
 Status Executor::borrow(const Entry &entry) {
-  auto at = comm.borrow(entry.link, entry.micro_batch, entry.data, entry.bytes);
+  auto at = entry.receiver->borrow(entry.micro_batch, entry.data, entry.bytes);
   if (!at)
     return at.status();
   uint8_t *&borrowed =

@@ -98,7 +98,7 @@ private:
   /// Bytes to release to their sender after a task of an instance.
   struct Release {
     size_t task;
-    int link;
+    Receiver *receiver;
   };
   /// A step that is under way.
   struct Step {
@@ -111,22 +111,7 @@ private:
     /// For a device that is not the host: written by the device's thread.
     std::vector<ProfileEvent> recorded_there;
   };
-  /// A buffer on the host between a slot and a communicator that only carries
-  /// bytes of the host.
-  struct Staging {
-    std::vector<uint8_t> bytes;
-    Event read; ///< when the device has read the buffer
-  };
   class EntryObserver;
-
-  /// How a message gets into a slot.
-  enum class Arrival {
-    borrowed, ///< it stays in the sender's memory
-    copied,   ///< the communicator copies it into the slot
-    taken,    ///< this device copies it from the sender
-    staged ///< the communicator copies it to the host; from there it is copied
-           ///< to the slot
-  };
 
   /// A wait that is carried into the next step, because this step does not
   /// write the sent bytes after it.
@@ -142,10 +127,12 @@ private:
     int fed = 0;         ///< the same one, counted within the step
     int at = 0;          ///< load_input, store_output: tensor of the port
     int channel = -1;
-    int link = -1;       ///< the channel's, for the communicator
     int io = -1;         ///< Plan.inputs, Plan.outputs or Plan.checks
     bool stores = false; ///< store_output: whether this device does it
     int collective = -1;
+    Sender *sender = nullptr;           ///< send, wait
+    Receiver *receiver = nullptr;       ///< recv, release
+    Participant *participant = nullptr; ///< start, finish
     size_t told = 0; ///< examine: where its numbers begin in Step.told
     /// start: index of the entry of its finish.
     size_t finish = 0;
@@ -159,9 +146,7 @@ private:
     /// run, by place in Executor::steps; empty: none is needed
     std::vector<std::unique_ptr<EntryObserver>> observers;
     DirectSlot *direct = nullptr; ///< load_input, store_output, recv; or null
-    Arrival arrival = Arrival::copied; ///< recv
-    Staging *staging = nullptr; ///< send, recv, start and finish; or null
-    int carried = -1;           ///< wait: index in Executor::carried; -1: none
+    int carried = -1; ///< wait: index in Executor::carried; -1: none
     /// Carried waits that it must finish first: those for bytes that it writes,
     /// and that of the same send.
     std::vector<int> before;
@@ -177,7 +162,7 @@ private:
   int copiesOf(int slot) const;
   bool sendsFromHost(int channel) const;
   Status prepareEntry(const abi::ProgramStep &step, Entry &entry);
-  Arrival arrivalOf(const Entry &entry) const;
+  void makeEnd(const abi::ProgramStep &step, Entry &entry);
   void placeReleases();
   void carryWaits();
   Status finish(CarriedWait &wait);
@@ -187,12 +172,7 @@ private:
   Status execute(const Entry &entry, const StepBinding &binding);
   Status runInstance(const Entry &entry, const StepBinding &binding);
   void matchCollectives();
-  Status start(const Entry &entry);
-  Status finish(const Entry &entry);
-  Status send(const Entry &entry);
-  Status receive(const Entry &entry);
   Status borrow(const Entry &entry);
-  Status take(const Entry &entry);
   Status explain(const Entry &entry, const Status &status) const;
   void measureArena();
   void findBadIndices();
@@ -213,8 +193,10 @@ private:
   std::vector<CarriedWait> carried;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
-  /// By slot and copy; fixed once made.
-  std::map<std::pair<int, int>, Staging> staging;
+  /// By channel; fixed once made, as are the parts of collectives.
+  std::map<int, std::unique_ptr<Sender>> senders;
+  std::map<int, std::unique_ptr<Receiver>> receivers;
+  std::map<int, std::unique_ptr<Participant>> participants;
   /// By number: as many as may be under way. They are counted by those who run
   /// and by those who await them.
   std::vector<Step> steps;

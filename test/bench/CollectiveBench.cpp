@@ -98,19 +98,22 @@ void require(const Status &status) {
   std::exit(1);
 }
 
-void once(Communicator &comm, int device, Tensors &tensors) {
-  require(comm.start(0, device, 0, tensors.source, tensors.target));
-  require(comm.finish(0, device, 0));
+void once(Participant &part, Tensors &tensors) {
+  require(part.start(0, reinterpret_cast<const uint8_t *>(tensors.source),
+                     reinterpret_cast<uint8_t *>(tensors.target)));
+  require(part.finish(0));
 }
 
 std::vector<double> betweenThreads(int64_t bytes, bool in_place) {
   LocalCommunicator comm({}, 1, 60, true, {sumOf(bytes)});
   std::thread other([&] {
     Tensors tensors(bytes, in_place);
-    measure(bytes, [&] { once(comm, 1, tensors); });
+    auto part = comm.participant(0, 1, {});
+    measure(bytes, [&] { once(*part, tensors); });
   });
   Tensors tensors(bytes, in_place);
-  std::vector<double> times = measure(bytes, [&] { once(comm, 0, tensors); });
+  auto part = comm.participant(0, 0, {});
+  std::vector<double> times = measure(bytes, [&] { once(*part, tensors); });
   other.join();
   return times;
 }
@@ -129,7 +132,8 @@ std::vector<double> betweenProcesses(int64_t bytes, bool in_place, int rank) {
       MPI_COMM_WORLD, *mpi::Placement::even(2, 2), {}, 1, 60, {sumOf(bytes)});
   require(comm.status());
   Tensors tensors(bytes, in_place);
-  return measure(bytes, [&] { once(**comm, rank, tensors); });
+  auto part = (*comm)->participant(0, rank, {});
+  return measure(bytes, [&] { once(*part, tensors); });
 }
 
 void print(std::vector<double> times) {

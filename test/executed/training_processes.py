@@ -228,7 +228,7 @@ def check_end(work, artifact, data, folder, wanted, what, ranks):
     """The run goes on to the bits of one that was not disturbed."""
     exported = work / "end.onnx"
     exported.unlink(missing_ok=True)
-    run_artifact(artifact, "--train", *data, "--seed", 3, "-t", 1, "--steps", LONG, "--checkpoint", folder, "--checkpoint-every", 500, "--resume", "--export", exported, ranks=ranks, alone=True)
+    run_artifact(artifact, "--train", *data, "--seed", 3, "-t", 1, "--steps", LONG, "--checkpoint", folder, "--checkpoint-every", 500, *(["--resume"] if folder.is_dir() else []), "--export", exported, ranks=ranks, alone=True)
     if exported.read_bytes() != wanted:
         raise Failure(f"{what}: other bits than without a break")
 

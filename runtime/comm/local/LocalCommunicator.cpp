@@ -7,9 +7,103 @@
 
 #include "runtime/comm/local/LocalCommunicator.h"
 
+#include "runtime/comm/local/Staged.h"
+
 #include <cstring>
 
 namespace partita::runtime {
+namespace {
+
+class LocalSender final : public Sender {
+public:
+  LocalSender(LocalCommunicator &comm, int channel, const EndMemory &memory)
+      : comm(comm), channel(channel), device(memory.device),
+        is_host(memory.isHost()) {}
+
+  Status send(int micro_batch, const uint8_t *data, int64_t bytes) override {
+    if (is_host)
+      return comm.send(channel, micro_batch, data, bytes);
+    return comm.post(channel, micro_batch,
+                     {data, bytes, device, device->queue().record()});
+  }
+  Status wait(int micro_batch) override {
+    return device ? comm.waitSentOn(channel, micro_batch, device->queue())
+                  : comm.waitSent(channel, micro_batch);
+  }
+
+private:
+  LocalCommunicator &comm;
+  const int channel;
+  Device *const device;
+  const bool is_host;
+};
+
+class LocalReceiver final : public Receiver {
+public:
+  LocalReceiver(LocalCommunicator &comm, int channel, const EndMemory &memory)
+      : comm(comm), channel(channel), device(memory.device),
+        is_host(memory.isHost()) {}
+
+  /// From a device, or to one: on the receiver's queue. The sender's queue
+  /// waits until the bytes are copied.
+  Status receive(int micro_batch, uint8_t *data, int64_t bytes) override {
+    auto parcel = comm.take(channel, micro_batch, bytes);
+    if (!parcel)
+      return parcel.status();
+    const size_t count = size_t(bytes);
+    if (is_host && !parcel->device) {
+      if (count)
+        std::memcpy(data, parcel->data, count);
+      comm.release(channel, micro_batch);
+      return Status();
+    }
+    Queue &queue = device->queue();
+    if (Status status = queue.wait(parcel->ready); !status.ok())
+      return status;
+    const Status status =
+        count == 0 ? Status()
+        : parcel->device
+            ? queue.copyFrom(*parcel->device, data, parcel->data, count)
+            : queue.copyIn(data, parcel->data, count);
+    if (!status.ok())
+      return status;
+    return comm.releaseAfter(channel, micro_batch, queue.record());
+  }
+  Expected<const uint8_t *> borrow(int micro_batch, uint8_t *,
+                                   int64_t bytes) override {
+    auto parcel = comm.take(channel, micro_batch, bytes);
+    if (!parcel)
+      return parcel.status();
+    return parcel->data;
+  }
+  void release(int micro_batch) override { comm.release(channel, micro_batch); }
+
+private:
+  LocalCommunicator &comm;
+  const int channel;
+  Device *const device;
+  const bool is_host;
+};
+
+class LocalParticipant final : public Participant {
+public:
+  LocalParticipant(LocalCommunicator &comm, int collective, int device)
+      : comm(comm), collective(collective), device(device) {}
+
+  Status start(int micro_batch, const uint8_t *source,
+               uint8_t *target) override {
+    return comm.start(collective, device, micro_batch, source, target);
+  }
+  Status finish(int micro_batch) override {
+    return comm.finish(collective, device, micro_batch);
+  }
+
+private:
+  LocalCommunicator &comm;
+  const int collective, device;
+};
+
+} // namespace
 
 LocalCommunicator::LocalCommunicator(
     const std::vector<ChannelInfo> &channels, int micro_batches,
@@ -17,6 +111,23 @@ LocalCommunicator::LocalCommunicator(
     : channels(channels), micro_batches(micro_batches),
       patience(timeout_s, spin), count(channels.size() * micro_batches),
       cells(new Cell[count]), collectives(collectives, patience) {}
+
+std::unique_ptr<Sender> LocalCommunicator::sender(int channel,
+                                                  const EndMemory &memory) {
+  return std::make_unique<LocalSender>(*this, channel, memory);
+}
+
+std::unique_ptr<Receiver> LocalCommunicator::receiver(int channel,
+                                                      const EndMemory &memory) {
+  return std::make_unique<LocalReceiver>(*this, channel, memory);
+}
+
+std::unique_ptr<Participant>
+LocalCommunicator::participant(int collective, int device,
+                               const EndMemory &memory) {
+  return staged(std::make_unique<LocalParticipant>(*this, collective, device),
+                memory);
+}
 
 Status LocalCommunicator::await(Counter &counter, uint32_t count) const {
   Deadline deadline(patience.timeout_s);
@@ -65,15 +176,6 @@ Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
     std::memcpy(data, cell.parcel.data, static_cast<size_t>(bytes));
   cell.taken.advance();
   return Status();
-}
-
-Expected<const uint8_t *> LocalCommunicator::borrow(int channel,
-                                                    int micro_batch, uint8_t *,
-                                                    int64_t bytes) {
-  Cell &cell = this->cell(channel, micro_batch);
-  if (Status status = awaitPosted(cell, bytes); !status.ok())
-    return status;
-  return cell.parcel.data;
 }
 
 Expected<Parcel> LocalCommunicator::take(int channel, int micro_batch,

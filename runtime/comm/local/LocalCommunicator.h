@@ -29,6 +29,14 @@
 
 namespace partita::runtime {
 
+/// A message, where the sender has it.
+struct Parcel {
+  const uint8_t *data = nullptr;
+  int64_t bytes = 0;
+  Device *device = nullptr; ///< the owner of the memory; null: the host
+  Event ready;              ///< when the bytes are there
+};
+
 class LocalCommunicator final : public Communicator {
 public:
   /// `spin`: whether a device may spin. False if devices share cores.
@@ -37,26 +45,38 @@ public:
                     const std::vector<CollectiveInfo> &collectives = {});
 
   bool detach(int device) override;
-  Status send(int channel, int micro_batch, const void *data,
-              int64_t bytes) override;
-  Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
-  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
-                                   int64_t bytes) override;
-  bool carriesDevices(int) const override { return true; }
-  Status post(int channel, int micro_batch, const Parcel &parcel) override;
-  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
-  void release(int channel, int micro_batch) override;
-  Status releaseAfter(int channel, int micro_batch, const Event &read) override;
-  Status waitSent(int channel, int micro_batch) override;
-  Status waitSentOn(int channel, int micro_batch, Queue &queue) override;
+  std::unique_ptr<Sender> sender(int channel, const EndMemory &memory) override;
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override;
+  std::unique_ptr<Participant> participant(int collective, int device,
+                                           const EndMemory &memory) override;
+  void abort() override;
+
+  //===--- What the ends call ---------------------------------------------===//
+
+  /// Posts a parcel for the receiver of a micro-batch.
+  Status post(int channel, int micro_batch, const Parcel &parcel);
+  /// Blocks until the matching `post`, and returns its parcel. The bytes are
+  /// valid until `release` or `releaseAfter`.
+  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes);
+  void release(int channel, int micro_batch);
+  /// Like release, when `read` has happened: the queue of the receiver still
+  /// copies the bytes.
+  Status releaseAfter(int channel, int micro_batch, const Event &read);
+  /// Blocks until the receiver has released the bytes; then waits for its event
+  /// itself, or lets the sender's queue wait.
+  Status waitSent(int channel, int micro_batch);
+  Status waitSentOn(int channel, int micro_batch, Queue &queue);
+  /// Both for bytes of the host: posts, and takes, copies and releases them.
+  Status send(int channel, int micro_batch, const void *data, int64_t bytes);
+  Status recv(int channel, int micro_batch, void *data, int64_t bytes);
   Status start(int collective, int device, int micro_batch, const void *source,
-               void *target) override {
+               void *target) {
     return collectives.start(collective, device, micro_batch, source, target);
   }
-  Status finish(int collective, int device, int micro_batch) override {
+  Status finish(int collective, int device, int micro_batch) {
     return collectives.finish(collective, device, micro_batch);
   }
-  void abort() override;
 
 private:
   struct alignas(64) Cell {

@@ -54,88 +54,29 @@ MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   return made;
 }
 
-Status MixedCommunicator::send(int channel, int micro_batch, const void *data,
-                               int64_t bytes) {
+std::unique_ptr<Sender> MixedCommunicator::sender(int channel,
+                                                  const EndMemory &memory) {
   const int local = localOf(channel);
-  return local >= 0 ? within->send(local, micro_batch, data, bytes)
-                    : between->send(channel, micro_batch, data, bytes);
+  return local >= 0 ? within->sender(local, memory)
+                    : between->sender(channel, memory);
 }
 
-Status MixedCommunicator::recv(int channel, int micro_batch, void *data,
-                               int64_t bytes) {
+std::unique_ptr<Receiver> MixedCommunicator::receiver(int channel,
+                                                      const EndMemory &memory) {
   const int local = localOf(channel);
-  return local >= 0 ? within->recv(local, micro_batch, data, bytes)
-                    : between->recv(channel, micro_batch, data, bytes);
+  return local >= 0 ? within->receiver(local, memory)
+                    : between->receiver(channel, memory);
 }
 
-Expected<const uint8_t *> MixedCommunicator::borrow(int channel,
-                                                    int micro_batch,
-                                                    uint8_t *data,
-                                                    int64_t bytes) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->borrow(local, micro_batch, data, bytes)
-                    : between->borrow(channel, micro_batch, data, bytes);
-}
-
-bool MixedCommunicator::carriesDevices(int channel) const {
-  return localOf(channel) >= 0;
-}
-
-Status MixedCommunicator::post(int channel, int micro_batch,
-                               const Parcel &parcel) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->post(local, micro_batch, parcel)
-                    : between->post(channel, micro_batch, parcel);
-}
-
-Expected<Parcel> MixedCommunicator::take(int channel, int micro_batch,
-                                         int64_t bytes) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->take(local, micro_batch, bytes)
-                    : between->take(channel, micro_batch, bytes);
-}
-
-void MixedCommunicator::release(int channel, int micro_batch) {
-  if (const int local = localOf(channel); local >= 0)
-    within->release(local, micro_batch);
-}
-
-Status MixedCommunicator::releaseAfter(int channel, int micro_batch,
-                                       const Event &read) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->releaseAfter(local, micro_batch, read)
-                    : between->releaseAfter(channel, micro_batch, read);
-}
-
-Status MixedCommunicator::waitSentOn(int channel, int micro_batch,
-                                     Queue &queue) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->waitSentOn(local, micro_batch, queue)
-                    : between->waitSentOn(channel, micro_batch, queue);
-}
-
-Status MixedCommunicator::waitSent(int channel, int micro_batch) {
-  const int local = localOf(channel);
-  return local >= 0 ? within->waitSent(local, micro_batch)
-                    : between->waitSent(channel, micro_batch);
-}
-
-Communicator &MixedCommunicator::carrierOf(int collective, int device) const {
+std::unique_ptr<Participant>
+MixedCommunicator::participant(int collective, int device,
+                               const EndMemory &memory) {
   const bool local = collective >= 0 &&
                      size_t(collective) < local_groups.size() && device >= 0 &&
                      size_t(device) < local_groups[size_t(collective)].size() &&
                      local_groups[size_t(collective)][size_t(device)];
-  return local ? static_cast<Communicator &>(*within) : *between;
-}
-
-Status MixedCommunicator::start(int collective, int device, int micro_batch,
-                                const void *source, void *target) {
-  return carrierOf(collective, device)
-      .start(collective, device, micro_batch, source, target);
-}
-
-Status MixedCommunicator::finish(int collective, int device, int micro_batch) {
-  return carrierOf(collective, device).finish(collective, device, micro_batch);
+  return local ? within->participant(collective, device, memory)
+               : between->participant(collective, device, memory);
 }
 
 void MixedCommunicator::abort() {

@@ -32,22 +32,12 @@ public:
          const mpi::Patience &patience, bool spin,
          const std::vector<CollectiveInfo> &collectives = {});
 
-  Status send(int channel, int micro_batch, const void *data,
-              int64_t bytes) override;
-  Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
-  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
-                                   int64_t bytes) override;
-  bool carriesDevices(int channel) const override;
-  Status post(int channel, int micro_batch, const Parcel &parcel) override;
-  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
   bool detach(int device) override { return within->detach(device); }
-  void release(int channel, int micro_batch) override;
-  Status releaseAfter(int channel, int micro_batch, const Event &read) override;
-  Status waitSent(int channel, int micro_batch) override;
-  Status waitSentOn(int channel, int micro_batch, Queue &queue) override;
-  Status start(int collective, int device, int micro_batch, const void *source,
-               void *target) override;
-  Status finish(int collective, int device, int micro_batch) override;
+  std::unique_ptr<Sender> sender(int channel, const EndMemory &memory) override;
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override;
+  std::unique_ptr<Participant> participant(int collective, int device,
+                                           const EndMemory &memory) override;
   void abort() override;
 
   /// Bytes of all messages that this process has posted for collectives.
@@ -63,8 +53,6 @@ private:
                ? local_channels[size_t(channel)]
                : -1;
   }
-  /// The communicator for a device's part of a collective.
-  Communicator &carrierOf(int collective, int device) const;
 
   std::unique_ptr<LocalCommunicator> within;
   std::shared_ptr<MpiCommunicator> between;

@@ -55,14 +55,20 @@ public:
          mpi::Patience patience, std::vector<CollectiveInfo> collectives = {});
   ~MpiCommunicator() override;
 
-  Status send(int channel, int micro_batch, const void *data,
-              int64_t bytes) override;
-  Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
-  Status waitSent(int channel, int micro_batch) override;
+  std::unique_ptr<Sender> sender(int channel, const EndMemory &memory) override;
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override;
+  std::unique_ptr<Participant> participant(int collective, int device,
+                                           const EndMemory &memory) override;
 
-  Status start(int collective, int device, int micro_batch, const void *source,
-               void *target) override;
-  Status finish(int collective, int device, int micro_batch) override;
+  //===--- What the ends call, for bytes of the host ----------------------===//
+
+  Status send(int channel, int micro_batch, const void *data, int64_t bytes);
+  Status recv(int channel, int micro_batch, void *data, int64_t bytes);
+  Status waitSent(int channel, int micro_batch);
+  Status start(int collective, int device, const void *source, void *target);
+  Status finish(int collective, int device);
+
   /// Bytes of all messages that this process has posted for collectives.
   int64_t sentBytes() const { return collectives->sentBytes(); }
 

@@ -8,6 +8,7 @@
 #include "runtime/comm/nccl/NcclCommunicator.h"
 
 #include "runtime/comm/local/Counter.h"
+#include "runtime/comm/nccl/Ends.h"
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
@@ -56,72 +57,30 @@ public:
   }
   Status connect() override;
 
-  bool usesQueues(int channel) const override {
-    return channel >= 0 && size_t(channel) < network.routes.edge_of.size() &&
-           network.routes.edge_of[size_t(channel)] >= 0;
+  std::unique_ptr<Sender> sender(int channel,
+                                 const EndMemory &memory) override {
+    if (!isRouted(channel))
+      return base->sender(channel, memory);
+    return std::make_unique<QueueSender>(
+        *endpoints[size_t(ends(channel).source)], channel);
   }
-  bool usesQueue(int collective, int device) const override {
-    return collective >= 0 &&
-           size_t(collective) < network.routes.split_of.size() &&
-           network.routes.group(network.routes.split_of[size_t(collective)],
-                                device);
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override {
+    if (!isRouted(channel))
+      return base->receiver(channel, memory);
+    return std::make_unique<QueueReceiver>(
+        *endpoints[size_t(ends(channel).target)], channel);
   }
-
-  Status send(int channel, int micro_batch, const void *data,
-              int64_t bytes) override {
-    return usesQueues(channel) ? endpoints[size_t(ends(channel).source)]->send(
-                                     channel, micro_batch, data)
-                               : base->send(channel, micro_batch, data, bytes);
-  }
-  Status recv(int channel, int micro_batch, void *data,
-              int64_t bytes) override {
-    return usesQueues(channel) ? endpoints[size_t(ends(channel).target)]->recv(
-                                     channel, micro_batch, data)
-                               : base->recv(channel, micro_batch, data, bytes);
-  }
-  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
-                                   int64_t bytes) override {
-    return base->borrow(channel, micro_batch, data, bytes);
-  }
-  bool carriesDevices(int channel) const override {
-    return base->carriesDevices(channel);
-  }
-  Status post(int channel, int micro_batch, const Parcel &parcel) override {
-    return base->post(channel, micro_batch, parcel);
-  }
-  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override {
-    return base->take(channel, micro_batch, bytes);
-  }
-  void release(int channel, int micro_batch) override {
-    if (!usesQueues(channel))
-      base->release(channel, micro_batch);
-  }
-  Status releaseAfter(int channel, int micro_batch,
-                      const Event &read) override {
-    return usesQueues(channel) ? Status()
-                               : base->releaseAfter(channel, micro_batch, read);
-  }
-  Status waitSentOn(int channel, int micro_batch, Queue &queue) override {
-    return usesQueues(channel) ? waitSent(channel, micro_batch)
-                               : base->waitSentOn(channel, micro_batch, queue);
-  }
-  Status waitSent(int channel, int micro_batch) override {
-    return usesQueues(channel)
-               ? endpoints[size_t(ends(channel).source)]->waitSent(channel,
-                                                                   micro_batch)
-               : base->waitSent(channel, micro_batch);
-  }
-  Status start(int collective, int device, int micro_batch, const void *source,
-               void *target) override {
-    return usesQueue(collective, device)
-               ? endpoints[size_t(device)]->start(collective, micro_batch,
-                                                  source, target)
-               : base->start(collective, device, micro_batch, source, target);
-  }
-  Status finish(int collective, int device, int micro_batch) override {
-    return usesQueue(collective, device)
-               ? endpoints[size_t(device)]->finish(collective)
-               : base->finish(collective, device, micro_batch);
+  std::unique_ptr<Participant> participant(int collective, int device,
+                                           const EndMemory &memory) override {
+    const bool joins = collective >= 0 &&
+                       size_t(collective) < network.routes.split_of.size() &&
+                       network.routes.group(
+                           network.routes.split_of[size_t(collective)], device);
+    if (!joins)
+      return base->participant(collective, device, memory);
+    return std::make_unique<QueueParticipant>(*endpoints[size_t(device)],
+                                              collective);
   }
   void abort() override {
     network.aborted = true;
@@ -135,6 +94,11 @@ private:
   Endpoint *find(int device) {
     return size_t(device) < endpoints.size() ? endpoints[size_t(device)].get()
                                              : nullptr;
+  }
+  /// Whether NCCL carries the messages of a channel.
+  bool isRouted(int channel) const {
+    return channel >= 0 && size_t(channel) < network.routes.edge_of.size() &&
+           network.routes.edge_of[size_t(channel)] >= 0;
   }
   const ChannelInfo &ends(int channel) const {
     return network.traffic.channels[size_t(channel)];

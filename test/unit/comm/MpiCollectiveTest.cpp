@@ -16,6 +16,7 @@
 #include "runtime/comm/mpi/Job.h"
 #include "runtime/comm/mpi/MixedCommunicator.h"
 #include "test/unit/comm/CollectiveCases.h"
+#include "test/unit/comm/Ends.h"
 
 #include <algorithm>
 #include <array>
@@ -76,11 +77,11 @@ CollectiveCase sumOf(int64_t part) {
           false};
 }
 
-void run(Communicator &comm, int collective, int device, Buffers &buffers) {
+void run(Ends &ends, int collective, int device, Buffers &buffers) {
   Status status =
-      comm.start(collective, device, 0, buffers.source(), buffers.target());
+      ends.start(collective, device, 0, buffers.source(), buffers.target());
   ASSERT_TRUE(status.ok()) << status.message();
-  status = comm.finish(collective, device, 0);
+  status = ends.finish(collective, device, 0);
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
@@ -88,6 +89,7 @@ TEST(MpiCollective, GiveTheBitsOfThreads) {
   const std::vector<CollectiveCase> cases = allCases(devices);
   auto comm = make(cases);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   std::vector<std::vector<Bytes>> sources;
   for (const CollectiveCase &of : cases)
     sources.push_back(sourcesOf(of, 0, 0));
@@ -95,7 +97,7 @@ TEST(MpiCollective, GiveTheBitsOfThreads) {
   onEachDevice([&](int device) {
     for (size_t i = 0; i < cases.size(); ++i) {
       Buffers mine(cases[i], sources[i], device);
-      run(*comm, int(i), device, mine);
+      run(ends, int(i), device, mine);
       EXPECT_TRUE(mine.sourceIsUnchanged());
       EXPECT_TRUE(agree(cases[i].info.dtype,
                         expectedOf(cases[i], sources[i], device),
@@ -105,12 +107,13 @@ TEST(MpiCollective, GiveTheBitsOfThreads) {
     }
   });
   LocalCommunicator local({}, 1, 60, false, infosOf(cases));
+  Ends locals(local);
   std::vector<std::thread> threads;
   for (int d = 0; d < devices; ++d)
     threads.emplace_back([&, d] {
       for (size_t i = 0; i < cases.size(); ++i) {
         Buffers mine(cases[i], sources[i], d);
-        run(local, int(i), d, mine);
+        run(locals, int(i), d, mine);
         if (placement->processOf(d) == process)
           EXPECT_EQ(mine.results(), here[size_t(d)][i]) << nameOf(cases[i]);
       }
@@ -133,6 +136,7 @@ TEST(MpiCollective, GroupsAreApartAndInTheirOrder) {
            false});
   auto comm = make(cases);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   onEachDevice([&](int device) {
     for (size_t i = 0; i < cases.size(); ++i) {
       const int group = device % 2 == 0, rank = device == 1 || device == 2;
@@ -140,10 +144,10 @@ TEST(MpiCollective, GroupsAreApartAndInTheirOrder) {
       Buffers mine(cases[i], sources, rank);
       if (device > 3) {
         EXPECT_FALSE(
-            comm->start(int(i), device, 0, mine.source(), mine.target()).ok());
+            ends.start(int(i), device, 0, mine.source(), mine.target()).ok());
         continue;
       }
-      run(*comm, int(i), device, mine);
+      run(ends, int(i), device, mine);
       EXPECT_TRUE(agree(cases[i].info.dtype,
                         expectedOf(cases[i], sources, rank), mine.results()))
           << nameOf(cases[i]);
@@ -163,6 +167,7 @@ TEST(MpiCollective, ManyRoundsWithDelays) {
     channels.push_back({from, (from + 1) % devices, 8});
   auto comm = make(cases, channels);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   // Numbers of three kinds, in turns: a round meets neither those of the round
   // before nor those that the slot had before.
   struct Numbers {
@@ -194,24 +199,24 @@ TEST(MpiCollective, ManyRoundsWithDelays) {
       int64_t received = -1;
       for (int i = 0; i < 4; ++i) {
         dawdle();
-        ASSERT_TRUE(comm->start(i, device, round % 2, mine[i].source(),
-                                mine[i].target())
-                        .ok());
+        ASSERT_TRUE(
+            ends.start(i, device, round % 2, mine[i].source(), mine[i].target())
+                .ok());
         if (i == 1 && devices > 1)
-          ASSERT_TRUE(comm->send(device, round % 2, &sent, 8).ok());
+          ASSERT_TRUE(ends.send(device, round % 2, &sent, 8).ok());
       }
       const int before = (device + devices - 1) % devices;
       for (int i : {0, 3, 1, 2}) {
         dawdle();
-        Status status = comm->finish(i, device, round % 2);
+        Status status = ends.finish(i, device, round % 2);
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_TRUE(agree(cases[i].info.dtype,
                           all.expected[size_t(i)][size_t(device)],
                           mine[i].results()))
             << nameOf(cases[i]) << ", round " << round;
         if (i == 1 && devices > 1) {
-          ASSERT_TRUE(comm->recv(before, round % 2, &received, 8).ok());
-          ASSERT_TRUE(comm->waitSent(device, round % 2).ok());
+          ASSERT_TRUE(ends.recv(before, round % 2, &received, 8).ok());
+          ASSERT_TRUE(ends.waitSent(device, round % 2).ok());
           EXPECT_EQ(received, 1000 * round + before);
         }
       }
@@ -228,21 +233,21 @@ TEST(MpiCollective, CopiesOnlyBetweenProcesses) {
     channels.push_back({from, (from + 1) % devices, 4096});
   auto comm = make({}, channels);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   std::vector<Bytes> sent(static_cast<size_t>(devices), Bytes(4096));
   onEachDevice([&](int device) {
     std::fill(sent[size_t(device)].begin(), sent[size_t(device)].end(),
               uint8_t(device + 1));
-    ASSERT_TRUE(comm->send(device, 0, sent[size_t(device)].data(), 4096).ok());
+    ASSERT_TRUE(ends.send(device, 0, sent[size_t(device)].data(), 4096).ok());
     const int before = (device + devices - 1) % devices;
     const bool local = placement->processOf(before) == process;
-    EXPECT_EQ(comm->carriesDevices(before), local);
     Bytes room(4096);
-    auto at = comm->borrow(before, 0, room.data(), 4096);
+    auto at = ends.receiver(before).borrow(0, room.data(), 4096);
     ASSERT_TRUE(at.ok()) << at.status().message();
     EXPECT_EQ(*at, local ? sent[size_t(before)].data() : room.data());
     EXPECT_EQ((*at)[4095], before + 1);
-    comm->release(before, 0);
-    ASSERT_TRUE(comm->waitSent(device, 0).ok());
+    ends.receiver(before).release(0);
+    ASSERT_TRUE(ends.waitSent(device, 0).ok());
   });
 }
 
@@ -263,6 +268,7 @@ TEST(MpiCollective, AdvanceWhileDevicesCompute) {
   of.info.kind = CollectiveKind::all_gather;
   auto comm = make({of});
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   const std::vector<Bytes> sources = sourcesOf(of, 0, 0);
   const Bytes expected = expectedOf(of, sources, 0);
   std::vector<Buffers> buffers;
@@ -270,7 +276,7 @@ TEST(MpiCollective, AdvanceWhileDevicesCompute) {
     buffers.emplace_back(of, sources, device);
   onEachDevice([&](int device) {
     Buffers &mine = buffers[size_t(placement->placeOf(device))];
-    ASSERT_TRUE(comm->start(0, device, 0, mine.source(), mine.target()).ok());
+    ASSERT_TRUE(ends.start(0, device, 0, mine.source(), mine.target()).ok());
     const auto *target = static_cast<volatile uint8_t *>(mine.target());
     const size_t part = expected.size() / size_t(devices);
     EXPECT_TRUE(computeUntil([&] {
@@ -283,7 +289,7 @@ TEST(MpiCollective, AdvanceWhileDevicesCompute) {
       return true;
     })) << "device "
         << device;
-    ASSERT_TRUE(comm->finish(0, device, 0).ok());
+    ASSERT_TRUE(ends.finish(0, device, 0).ok());
     EXPECT_EQ(mine.results(), expected);
   });
 }
@@ -296,18 +302,19 @@ TEST(MpiCollective, SendsAdvanceWhileTheSenderComputes) {
   constexpr int64_t kBytes = 32 << 20;
   auto comm = make({}, {{0, last, kBytes}});
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   // The processes have the same parent, and tell each other without MPI.
   const std::string said =
       testing::TempDir() + "/partita-received-" + std::to_string(getppid());
   Bytes bytes(kBytes, 1);
   if (placement->processOf(0) == process) {
-    ASSERT_TRUE(comm->send(0, 0, bytes.data(), kBytes).ok());
+    ASSERT_TRUE(ends.send(0, 0, bytes.data(), kBytes).ok());
     EXPECT_TRUE(computeUntil([&] { return access(said.c_str(), F_OK) == 0; }));
-    ASSERT_TRUE(comm->waitSent(0, 0).ok());
+    ASSERT_TRUE(ends.waitSent(0, 0).ok());
     unlink(said.c_str());
   } else if (placement->processOf(last) == process) {
     Bytes received(kBytes);
-    ASSERT_TRUE(comm->recv(0, 0, received.data(), kBytes).ok());
+    ASSERT_TRUE(ends.recv(0, 0, received.data(), kBytes).ok());
     std::fclose(std::fopen(said.c_str(), "w"));
     EXPECT_EQ(received, bytes);
   }
@@ -332,10 +339,11 @@ TEST(MpiCollective, SendsNoMoreThanItMust) {
       of.in_place = in_place && kind == CollectiveKind::all_reduce;
       auto comm = make({of});
       ASSERT_TRUE(comm);
+      Ends ends(*comm);
       for (int round = 1; round <= 2; ++round) {
         onEachDevice([&](int device) {
           Buffers mine(of, sourcesOf(of, 0, 0), device);
-          run(*comm, 0, device, mine);
+          run(ends, 0, device, mine);
         });
         EXPECT_EQ(comm->sentBytes(), round * most) << nameOf(of);
       }
@@ -363,10 +371,10 @@ TEST(MpiCollective, RefusesWhatIsWrong) {
                            "cannot be combined so");
   auto comm = make({sumOf(3)});
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   const int device = devicesHere().front();
-  EXPECT_EQ(comm->finish(0, device, 0).message(), "it was not started");
-  EXPECT_EQ(comm->finish(1, device, 0).message(),
-            "there is no such collective");
+  EXPECT_EQ(ends.finish(0, device, 0).message(), "it was not started");
+  EXPECT_EQ(ends.finish(1, device, 0).message(), "there is no such collective");
 }
 
 // The last device comes when the others have given up. Few bytes, which MPI
@@ -377,6 +385,7 @@ TEST(MpiCollective, SaysWhoHasNotCome) {
   const CollectiveCase of = sumOf(16 * devices);
   auto comm = make({of}, {}, 0.3);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   const int last = devices - 1;
   std::vector<Buffers> buffers;
   for (int device = 0; device < devices; ++device)
@@ -387,8 +396,8 @@ TEST(MpiCollective, SaysWhoHasNotCome) {
     if (device == last)
       std::this_thread::sleep_for(std::chrono::seconds(3));
     const auto begin = std::chrono::steady_clock::now();
-    ASSERT_TRUE(comm->start(0, device, 0, mine.source(), mine.target()).ok());
-    const std::string message = comm->finish(0, device, 0).message();
+    ASSERT_TRUE(ends.start(0, device, 0, mine.source(), mine.target()).ok());
+    const std::string message = ends.finish(0, device, 0).message();
     const std::chrono::duration<double> passed =
         std::chrono::steady_clock::now() - begin;
     EXPECT_LT(passed.count(), 2.5);
@@ -416,6 +425,7 @@ TEST(MpiCollective, AbortWakesThoseWhoWait) {
   const CollectiveCase of = sumOf(16 * devices);
   auto comm = make({of}, channels);
   ASSERT_TRUE(comm);
+  Ends ends(*comm);
   std::vector<Buffers> buffers;
   for (int device = 0; device < devices; ++device)
     buffers.emplace_back(of, sourcesOf(of, 0, 0), device);
@@ -427,12 +437,12 @@ TEST(MpiCollective, AbortWakesThoseWhoWait) {
   onEachDevice([&](int device) {
     Buffers &mine = buffers[size_t(device)];
     if (device % 2 && device != devices - 1) {
-      ASSERT_TRUE(comm->start(0, device, 0, mine.source(), mine.target()).ok());
-      EXPECT_EQ(comm->finish(0, device, 0).message(), expected);
+      ASSERT_TRUE(ends.start(0, device, 0, mine.source(), mine.target()).ok());
+      EXPECT_EQ(ends.finish(0, device, 0).message(), expected);
     } else {
       int64_t bytes = 0;
       EXPECT_EQ(
-          comm->recv((device + devices - 1) % devices, 0, &bytes, 8).message(),
+          ends.recv((device + devices - 1) % devices, 0, &bytes, 8).message(),
           expected);
     }
   });

@@ -118,6 +118,10 @@ TEST(NcclTypes, EachTypeAndReductionIsExactOrNamed) {
     }
 }
 
+bool isOfNccl(const Participant &part) {
+  return dynamic_cast<const nccl::QueueParticipant *>(&part);
+}
+
 /// Runs all cases, one behind another, and compares with what the CPU's
 /// communicators give, bit by bit.
 void runAll(const std::vector<CollectiveCase> &cases, bool expects_nccl) {
@@ -144,7 +148,8 @@ void runAll(const std::vector<CollectiveCase> &cases, bool expects_nccl) {
         if (std::find(fleet.here.begin(), fleet.here.end(), device) ==
             fleet.here.end())
           continue;
-        EXPECT_EQ(fleet.comm->usesQueue(int(i), device), expects_nccl)
+        EXPECT_EQ(isOfNccl(fleet.ends->participant(int(i), device)),
+                  expects_nccl)
             << nameOf(cases[i]);
         Run run{i,
                 device,
@@ -171,9 +176,9 @@ void runAll(const std::vector<CollectiveCase> &cases, bool expects_nccl) {
     Queue &queue = fleet.queue(run.device);
     ASSERT_TRUE(
         ok(queue.copyIn(run.from, run.source.data(), run.source.size())) &&
-        ok(fleet.comm->start(int(run.number), run.device, 0, run.from,
+        ok(fleet.ends->start(int(run.number), run.device, 0, run.from,
                              run.to)) &&
-        ok(fleet.comm->finish(int(run.number), run.device, 0)) &&
+        ok(fleet.ends->finish(int(run.number), run.device, 0)) &&
         ok(queue.copyOut(run.target.data(), run.to, run.target.size())));
   }
   for (int device : fleet.here)
@@ -259,9 +264,9 @@ TEST(NcclMessages, InARing) {
   Fleet fleet(traffic, 30);
   ASSERT_TRUE(fleet.status.ok()) << fleet.status.message();
   const bool apart = world().processes.gather_all != nullptr;
-  EXPECT_EQ(fleet.comm->usesQueues(0), apart);
   if (!apart)
     return; // in one process GPUs copy from each other
+  EXPECT_TRUE(dynamic_cast<const nccl::QueueSender *>(&fleet.ends->sender(0)));
   auto ok = [](const Status &status) {
     EXPECT_TRUE(status.ok()) << status.message();
     return status.ok();
@@ -291,17 +296,17 @@ TEST(NcclMessages, InARing) {
           const auto w = size_t(which);
           if (m > 0)
             ASSERT_TRUE(
-                ok(fleet.comm->waitSent(channelOf(device, which), m - 1)));
+                ok(fleet.ends->waitSent(channelOf(device, which), m - 1)));
           ASSERT_TRUE(
               ok(queue.copyIn(from[w], sources[size_t(m) * 3 + w].data(),
                               size_t(kBytes[which]))));
         }
         for (int which = 0; which < 3; ++which)
-          ASSERT_TRUE(ok(fleet.comm->send(
+          ASSERT_TRUE(ok(fleet.ends->send(
               channelOf(device, which), m,
               kBytes[which] ? from[size_t(which)] : nullptr, kBytes[which])));
         for (int which = 0; which < 3; ++which)
-          ASSERT_TRUE(ok(fleet.comm->recv(
+          ASSERT_TRUE(ok(fleet.ends->recv(
               channelOf(before, which), m,
               kBytes[which] ? to[size_t(which)] : nullptr, kBytes[which])));
         for (int which = 0; which < 3; ++which)
@@ -316,7 +321,7 @@ TEST(NcclMessages, InARing) {
                     Bytes(size_t(kBytes[which]), valueOf(before, m, which)));
       for (int which = 0; which < 3; ++which)
         ASSERT_TRUE(
-            ok(fleet.comm->waitSent(channelOf(device, which), kBatches - 1)));
+            ok(fleet.ends->waitSent(channelOf(device, which), kBatches - 1)));
       ASSERT_TRUE(ok(fleet.await(device)));
     }
 }

@@ -104,10 +104,10 @@ Status useAll(const nccl::Library &library, double timeout_s) {
           return status;
         for (int i = 0; i < 5; ++i) {
           if (Status status =
-                  fleet.comm->start(i, device, 0, memory[0], memory[1]);
+                  fleet.ends->start(i, device, 0, memory[0], memory[1]);
               !status.ok())
             return status;
-          if (Status status = fleet.comm->finish(i, device, 0); !status.ok())
+          if (Status status = fleet.ends->finish(i, device, 0); !status.ok())
             return status;
         }
         return fleet.await(device);
@@ -184,12 +184,12 @@ TEST(NcclFailure, SaysWhoHasNotComeAndWhatCameBefore) {
   ASSERT_TRUE(status.ok()) << status.message();
   for (int device = 0; device < kDevices; ++device) {
     uint8_t *memory = fleet.allocate(device, 256);
-    ASSERT_TRUE(fleet.comm->start(0, device, 0, memory, memory + 128).ok());
-    ASSERT_TRUE(fleet.comm->finish(0, device, 0).ok());
+    ASSERT_TRUE(fleet.ends->start(0, device, 0, memory, memory + 128).ok());
+    ASSERT_TRUE(fleet.ends->finish(0, device, 0).ok());
     if (device == 3)
       continue; // does not come again
-    ASSERT_TRUE(fleet.comm->start(1, device, 7, memory, memory + 128).ok());
-    ASSERT_TRUE(fleet.comm->finish(1, device, 7).ok());
+    ASSERT_TRUE(fleet.ends->start(1, device, 7, memory, memory + 128).ok());
+    ASSERT_TRUE(fleet.ends->finish(1, device, 7).ok());
   }
   ASSERT_TRUE(fleet.await(3).ok());
   const std::string message = fleet.await(0).message();
@@ -241,8 +241,8 @@ bool isRightWithout(int left_out, int &waits) {
       if (!queue.copyIn(from[d], sources[key].data(), 192).ok())
         return false;
       is_watched = device == 0;
-      const bool works = fleet.comm->start(0, device, 0, from[d], to[d]).ok() &&
-                         fleet.comm->finish(0, device, 0).ok();
+      const bool works = fleet.ends->start(0, device, 0, from[d], to[d]).ok() &&
+                         fleet.ends->finish(0, device, 0).ok();
       is_watched = false;
       if (!works || !queue.copyOut(targets[key].data(), to[d], 192).ok())
         return false;
@@ -284,8 +284,8 @@ TEST(NcclFailure, AbortWakesThoseWhoWait) {
   Fleet fleet(oneOfEachKind());
   ASSERT_TRUE(fleet.comm->connect().ok());
   uint8_t *memory = fleet.allocate(0, 256);
-  ASSERT_TRUE(fleet.comm->start(0, 0, 0, memory, memory + 128).ok());
-  ASSERT_TRUE(fleet.comm->finish(0, 0, 0).ok());
+  ASSERT_TRUE(fleet.ends->start(0, 0, 0, memory, memory + 128).ok());
+  ASSERT_TRUE(fleet.ends->finish(0, 0, 0).ok());
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     fleet.comm->abort();
@@ -297,7 +297,7 @@ TEST(NcclFailure, AbortWakesThoseWhoWait) {
   // The stream came to its end, or its error was seen first.
   if (!status.ok())
     EXPECT_EQ(status.message(), "stopped, because another device failed");
-  EXPECT_FALSE(fleet.comm->start(0, 0, 0, memory, memory + 128).ok());
+  EXPECT_FALSE(fleet.ends->start(0, 0, 0, memory, memory + 128).ok());
 }
 
 // Device 0 sends to one device that does not come, and receives from another
@@ -321,8 +321,8 @@ TEST(NcclFailure, CommunicatorsOfADeviceAreAbortedTogether) {
     uint8_t *memory = fleet.allocate(0, 128);
     const std::vector<uint8_t> sent(64, 1);
     EXPECT_TRUE(fleet.device(0).upload(memory, sent.data(), 64).ok());
-    EXPECT_TRUE(fleet.comm->send(0, 0, memory, 64).ok());
-    EXPECT_TRUE(fleet.comm->recv(1, 0, memory + 64, 64).ok());
+    EXPECT_TRUE(fleet.ends->send(0, 0, memory, 64).ok());
+    EXPECT_TRUE(fleet.ends->recv(1, 0, memory + 64, 64).ok());
     const auto begin = std::chrono::steady_clock::now();
     expectSays(fleet.await(0).message(),
                {"send (channel 0), micro-batch 0, waiting for device 1",
@@ -344,8 +344,8 @@ TEST(NcclFailure, AnAbortHasADeadline) {
     if (!fleet.comm->connect().ok())
       std::_Exit(2);
     uint8_t *memory = fleet.allocate(0, 256);
-    (void)fleet.comm->start(1, 0, 3, memory, memory + 128);
-    (void)fleet.comm->finish(1, 0, 3);
+    (void)fleet.ends->start(1, 0, 3, memory, memory + 128);
+    (void)fleet.ends->finish(1, 0, 3);
     wrapped.answer = [](const std::string &name,
                         int) -> std::optional<nccl::Result> {
       if (name == "commAbort")
@@ -371,7 +371,8 @@ TEST(NcclFailure, ThereIsNoNccl) {
   EXPECT_EQ(fleet.remark,
             "there is no NCCL (libnccl.so.2: not found): GPUs exchange their "
             "bytes through the host; install libnccl.so.2");
-  EXPECT_FALSE(fleet.comm->usesQueue(0, 0));
+  EXPECT_FALSE(dynamic_cast<const nccl::QueueParticipant *>(
+      &fleet.ends->participant(0, 0)));
 }
 
 TEST(NcclFailure, LibrariesThatCannotBeUsed) {

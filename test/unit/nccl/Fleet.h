@@ -9,7 +9,9 @@
 #define PARTITA_TEST_UNIT_NCCL_FLEET_H
 
 #include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/comm/nccl/Ends.h"
 #include "runtime/comm/nccl/NcclCommunicator.h"
+#include "test/unit/comm/Ends.h"
 #include "test/unit/cuda/Loaded.h"
 
 #include <memory>
@@ -61,6 +63,7 @@ public:
     if (!made)
       return;
     comm = made->communicator;
+    ends = std::make_unique<Ends>(*comm);
     remark = made->remark;
     runtime::DeviceOptions options;
     options.timeout_s = timeout_s;
@@ -97,6 +100,7 @@ public:
   runtime::Status status;
   std::string remark;
   std::shared_ptr<runtime::Communicator> comm;
+  std::unique_ptr<Ends> ends;
   std::vector<std::optional<LoadedDevice>> loaded;
   std::vector<int> here; ///< devices of this process
 };

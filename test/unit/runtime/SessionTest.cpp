@@ -8,6 +8,7 @@
 #include "runtime/session/Session.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/comm/local/Staged.h"
 #include "test/unit/runtime/Pipelines.h"
 #include "test/unit/runtime/TestedDevices.h"
 
@@ -304,32 +305,44 @@ public:
   CountingCommunicator(const std::vector<ChannelInfo> &channels,
                        int micro_batches)
       : inner(channels, micro_batches, 60, false) {}
-  Status send(int channel, int micro_batch, const void *data,
-              int64_t bytes) override {
-    return inner.send(channel, micro_batch, data, bytes);
+  std::unique_ptr<Sender> sender(int channel,
+                                 const EndMemory &memory) override {
+    return staged(inner.sender(channel, {}), memory);
   }
-  Status recv(int channel, int micro_batch, void *data,
-              int64_t bytes) override {
-    ++copied;
-    return inner.recv(channel, micro_batch, data, bytes);
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override {
+    return staged(std::make_unique<End>(*this, inner.receiver(channel, {})),
+                  memory);
   }
-  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
-                                   int64_t bytes) override {
-    ++borrowed;
-    return inner.borrow(channel, micro_batch, data, bytes);
-  }
-  void release(int channel, int micro_batch) override {
-    ++released;
-    inner.release(channel, micro_batch);
-  }
-  Status waitSent(int channel, int micro_batch) override {
-    return inner.waitSent(channel, micro_batch);
+  std::unique_ptr<Participant> participant(int, int,
+                                           const EndMemory &) override {
+    return nullptr;
   }
   void abort() override { inner.abort(); }
 
   std::atomic<int> copied = 0, borrowed = 0, released = 0;
 
 private:
+  struct End final : Receiver {
+    End(CountingCommunicator &counts, std::unique_ptr<Receiver> end)
+        : counts(counts), end(std::move(end)) {}
+    Status receive(int micro_batch, uint8_t *data, int64_t bytes) override {
+      ++counts.copied;
+      return end->receive(micro_batch, data, bytes);
+    }
+    Expected<const uint8_t *> borrow(int micro_batch, uint8_t *data,
+                                     int64_t bytes) override {
+      ++counts.borrowed;
+      return end->borrow(micro_batch, data, bytes);
+    }
+    void release(int micro_batch) override {
+      ++counts.released;
+      end->release(micro_batch);
+    }
+    CountingCommunicator &counts;
+    const std::unique_ptr<Receiver> end;
+  };
+
   LocalCommunicator inner;
 };
 
@@ -460,12 +473,13 @@ TEST(LocalCommunicator, BorrowsUntilReleased) {
   int64_t value = 0;
   std::thread receiver([&] {
     int64_t own = -1;
+    auto end = comm.receiver(0, {});
     for (int64_t i = 0; i < 2000; ++i) {
-      auto at = comm.borrow(0, 0, reinterpret_cast<uint8_t *>(&own), 8);
+      auto at = end->borrow(0, reinterpret_cast<uint8_t *>(&own), 8);
       ASSERT_TRUE(at.ok()) << at.status().message();
       EXPECT_EQ(*at, reinterpret_cast<const uint8_t *>(&value));
       EXPECT_EQ(*reinterpret_cast<const int64_t *>(*at), i);
-      comm.release(0, 0);
+      end->release(0);
     }
     EXPECT_EQ(own, -1);
   });

@@ -125,40 +125,54 @@ public:
       : local({{0, 2, count * 4}, {1, 3, count * 4}}, 1, 20, false,
               {gather(count, 0), gather(count, 2)}) {}
 
-  Status send(int link, int m, const void *data, int64_t bytes) override {
-    ++underWay[link];
-    return local.send(link, m, data, bytes);
+  std::unique_ptr<Sender> sender(int link, const EndMemory &memory) override {
+    return std::make_unique<CountedSender>(underWay[link],
+                                           local.sender(link, memory));
   }
-  Status post(int link, int m, const Parcel &parcel) override {
-    ++underWay[link];
-    return local.post(link, m, parcel);
+  std::unique_ptr<Receiver> receiver(int link,
+                                     const EndMemory &memory) override {
+    return local.receiver(link, memory);
   }
-  Status recv(int link, int m, void *data, int64_t bytes) override {
-    return local.recv(link, m, data, bytes);
-  }
-  bool carriesDevices(int) const override { return true; }
-  Expected<Parcel> take(int link, int m, int64_t bytes) override {
-    return local.take(link, m, bytes);
-  }
-  void release(int link, int m) override { local.release(link, m); }
-  Status waitSent(int link, int m) override {
-    --underWay[link];
-    return local.waitSent(link, m);
-  }
-  Status start(int collective, int device, int m, const void *source,
-               void *target) override {
-    if (collective == 0 && underWay[device] != 0)
-      overtook = true;
-    return local.start(collective, device, m, source, target);
-  }
-  Status finish(int collective, int device, int m) override {
-    return local.finish(collective, device, m);
+  std::unique_ptr<Participant> participant(int collective, int device,
+                                           const EndMemory &memory) override {
+    return std::make_unique<Observed>(
+        *this, collective == 0 ? &underWay[device] : nullptr,
+        local.participant(collective, device, memory));
   }
   void abort() override { local.abort(); }
 
   std::atomic<bool> overtook = false;
 
 private:
+  struct CountedSender final : Sender {
+    CountedSender(std::atomic<int> &underWay, std::unique_ptr<Sender> end)
+        : underWay(underWay), end(std::move(end)) {}
+    Status send(int m, const uint8_t *data, int64_t bytes) override {
+      ++underWay;
+      return end->send(m, data, bytes);
+    }
+    Status wait(int m) override {
+      --underWay;
+      return end->wait(m);
+    }
+    std::atomic<int> &underWay;
+    const std::unique_ptr<Sender> end;
+  };
+  struct Observed final : Participant {
+    Observed(StartObserver &by, std::atomic<int> *underWay,
+             std::unique_ptr<Participant> part)
+        : by(by), underWay(underWay), part(std::move(part)) {}
+    Status start(int m, const uint8_t *source, uint8_t *target) override {
+      if (underWay && *underWay != 0)
+        by.overtook = true;
+      return part->start(m, source, target);
+    }
+    Status finish(int m) override { return part->finish(m); }
+    StartObserver &by;
+    std::atomic<int> *const underWay;
+    const std::unique_ptr<Participant> part;
+  };
+
   static CollectiveInfo gather(int64_t count, int device) {
     return {CollectiveKind::all_gather,
             Reduction::sum,
@@ -229,41 +243,56 @@ public:
   explicit LateCommunicator(int64_t bytes)
       : local({{0, 1, bytes}}, 2, 20, false) {}
 
-  Status send(int channel, int m, const void *data, int64_t bytes) override {
-    return counted(local.send(channel, m, data, bytes));
+  std::unique_ptr<Sender> sender(int channel,
+                                 const EndMemory &memory) override {
+    return std::make_unique<CountedSender>(*this,
+                                           local.sender(channel, memory));
   }
-  Status post(int channel, int m, const Parcel &parcel) override {
-    return counted(local.post(channel, m, parcel));
+  std::unique_ptr<Receiver> receiver(int channel,
+                                     const EndMemory &memory) override {
+    return std::make_unique<HeldReceiver>(*this,
+                                          local.receiver(channel, memory));
   }
-  Status recv(int channel, int m, void *data, int64_t bytes) override {
-    hold();
-    return local.recv(channel, m, data, bytes);
-  }
-  Expected<const uint8_t *> borrow(int channel, int m, uint8_t *data,
-                                   int64_t bytes) override {
-    hold();
-    return local.borrow(channel, m, data, bytes);
-  }
-  bool carriesDevices(int) const override { return true; }
-  Expected<Parcel> take(int channel, int m, int64_t bytes) override {
-    hold();
-    return local.take(channel, m, bytes);
-  }
-  void release(int channel, int m) override { local.release(channel, m); }
-  Status waitSent(int channel, int m) override {
-    return local.waitSent(channel, m);
+  std::unique_ptr<Participant> participant(int, int,
+                                           const EndMemory &) override {
+    return nullptr;
   }
   void abort() override { local.abort(); }
 
   std::atomic<bool> came_late = false, in_step = false, outside = true;
 
 private:
-  Status counted(const Status &status) {
-    in_step = StepScope::active();
-    outside = StepScope::isOutside();
-    ++sent;
-    return status;
-  }
+  struct CountedSender final : Sender {
+    CountedSender(LateCommunicator &by, std::unique_ptr<Sender> end)
+        : by(by), end(std::move(end)) {}
+    Status send(int m, const uint8_t *data, int64_t bytes) override {
+      const Status status = end->send(m, data, bytes);
+      by.in_step = StepScope::active();
+      by.outside = StepScope::isOutside();
+      ++by.sent;
+      return status;
+    }
+    Status wait(int m) override { return end->wait(m); }
+    LateCommunicator &by;
+    const std::unique_ptr<Sender> end;
+  };
+  struct HeldReceiver final : Receiver {
+    HeldReceiver(LateCommunicator &by, std::unique_ptr<Receiver> end)
+        : by(by), end(std::move(end)) {}
+    Status receive(int m, uint8_t *data, int64_t bytes) override {
+      by.hold();
+      return end->receive(m, data, bytes);
+    }
+    Expected<const uint8_t *> borrow(int m, uint8_t *data,
+                                     int64_t bytes) override {
+      by.hold();
+      return end->borrow(m, data, bytes);
+    }
+    void release(int m) override { end->release(m); }
+    LateCommunicator &by;
+    const std::unique_ptr<Receiver> end;
+  };
+
   void hold() {
     if (++received != 2)
       return;
