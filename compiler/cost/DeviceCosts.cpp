@@ -41,8 +41,10 @@ DeviceCosts::DeviceCosts(const codegen::Backend &backend,
     : backend(backend), rates(std::move(published)), hasFile(file) {
   const MeasuredDevice *device =
       file ? file->findDevice(kind, architecture) : nullptr;
-  if (!device)
+  if (!device) {
+    rates.name += " (unmeasured)";
     return;
+  }
   // Its processors are those of its own architecture.
   if (auto own = backend.getDeviceRates(device->architecture))
     rates = std::move(*own);

@@ -414,7 +414,7 @@ TEST_F(MeasuredCost, PublishedRatesOfGpus) {
   codegen::cuda::registerCudaBackend();
   auto model = makeCostModel(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
   ASSERT_TRUE(succeeded(model));
-  EXPECT_EQ((*model)->getName(), "an H100 80GB SXM");
+  EXPECT_EQ((*model)->getName(), "an H100 80GB SXM (unmeasured)");
   EXPECT_EQ((*model)->getThreads(), 0);
   // Four fifths of the 450 GB/s of NVLink, behind a copy's 10 us.
   EXPECT_DOUBLE_EQ((*model)->getTransferNs(360000), 10000 + 1000);
