@@ -103,4 +103,4 @@ def check(cases):
 
 if __name__ == "__main__":
     many, rng = (int(sys.argv[2]) if sys.argv[1:2] == ["--random"] else 0), random.Random(7)
-    main(lambda: check([*CASES, *(draw(rng) for _ in range(many))]), use_workers=True)
+    main(lambda: check([*CASES, *(draw(rng) for _ in range(many))]), use_workers=True, optimize=8)

@@ -230,4 +230,4 @@ def test():
         check_plans(work)
 
 
-main(test, use_workers=True)
+main(test, use_workers=True, optimize=8)
