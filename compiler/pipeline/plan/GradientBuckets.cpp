@@ -67,7 +67,7 @@ public:
       if (!isa_and_nonnull<dist::AllReduceOp>(work.op) || work.isCopy)
         continue;
       auto complete = findComplete(lowering, device, work.inputs[0]);
-      if (complete.first < 0 || !isOwn(work, complete.first))
+      if (complete.first < 0 || !isOwn(work, complete))
         continue;
       addUpInPlace(work);
       sums.push_back({complete, index});
@@ -114,9 +114,10 @@ public:
   }
 
 private:
-  /// Whether nobody reads the operand of an all_reduce after the stage that
-  /// made it, nor its result after the update.
-  bool isOwn(const DeviceWork &reduce, int maker) const {
+  /// Whether nobody reads the operand of an all_reduce after the work that
+  /// completes it, nor its result after the update.
+  bool isOwn(const DeviceWork &reduce, std::pair<int, int> complete) const {
+    const int maker = complete.first;
     const int operand = reduce.inputs[0], result = reduce.outputs[0];
     auto uses = [](ArrayRef<int> ids, int id) {
       return llvm::is_contained(ids, id);
@@ -128,6 +129,10 @@ private:
             (uses(work.inputs, operand) || uses(work.outputs, operand)))
           return false;
     LoweredStage &made = lowering.stages[maker];
+    for (const DeviceWork &later :
+         llvm::drop_begin(made.work, static_cast<size_t>(complete.second) + 1))
+      if (uses(later.inputs, operand))
+        return false;
     for (auto [id, value] : llvm::zip(made.results, made.op.getOutputs()))
       if (id == operand && llvm::any_of(value.getUsers(), [&](Operation *user) {
             return user != stage.op.getOperation();
