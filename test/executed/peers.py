@@ -48,7 +48,8 @@ def disturbed(artifact, what, rank, arranged):
     """Runs an endless benchmark on two processes, sends `what` to one, and returns exit status, seconds until the end, and output."""
     token = f"{os.getpid()}.{next(TOKENS)}"
     environment = mpi_environment(PARTITA_TEST_RUN=token)
-    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3", *arranged]
+    # The launcher gives the others a second to say what they waited for, if nobody says more: too short on a busy machine.
+    command = ["mpirun", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "4", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3", *arranged]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while len(rank_processes(token)) < 2:
@@ -90,7 +91,6 @@ ARRANGEMENTS = (
 
 def check_one(artifact, flags, arranged, rank, what):
     name = f"{' '.join(flags)}: process {rank} {'stopped' if what == signal.SIGSTOP else 'killed'}"
-    # The launcher gives the others a second to say what they waited for: too short for a busy machine once, not every time.
     for _ in range(1 if what == signal.SIGSTOP else 4):
         status, seconds, text = disturbed(artifact, what, rank, arranged)
         named = status == 1 and blames(text, rank) if what == signal.SIGSTOP else f"(no answer from process {rank})" in text
