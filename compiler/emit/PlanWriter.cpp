@@ -395,17 +395,39 @@ private:
           sums ? slotOf.lookup(op.getOperand(post.getView().getValue())) : -1));
     }
     auto operandTables = b.CreateVector(operands);
-    auto bias = writeView(op, call.getBias());
-    auto maskMul = writeView(op, call.getMaskMul());
-    auto maskAdd = writeView(op, call.getMaskAdd());
+    auto conv = call.getDetailsAs<plan::ConvAttr>();
+    auto pool = call.getDetailsAs<plan::PoolAttr>();
+    auto attention = call.getDetailsAs<plan::AttentionAttr>();
+    auto select = call.getDetailsAs<plan::TopKAttr>();
+    auto combine = call.getDetailsAs<plan::CombineAttr>();
+    auto bias = writeView(op, conv ? conv.getBias() : plan::ViewAttr()),
+         maskMul = writeView(op, attention ? attention.getMaskMul()
+                                           : plan::ViewAttr()),
+         maskAdd = writeView(op, attention ? attention.getMaskAdd()
+                                           : plan::ViewAttr());
+    ArrayRef<int64_t> strides, dilations, padsLow, padsHigh, window;
+    auto slide = [&](auto over) {
+      strides = over.getStrides();
+      dilations = over.getDilations();
+      padsLow = over.getPadsLow();
+      padsHigh = over.getPadsHigh();
+    };
+    if (conv)
+      slide(conv);
+    if (pool) {
+      slide(pool);
+      window = pool.getWindow();
+    }
     return abi::CreateLibraryCall(
         b, call.getKind(), operandTables, bias, maskMul, maskAdd,
-        longs(call.getStrides()), longs(call.getDilations()),
-        longs(call.getPadsLow()), longs(call.getPadsHigh()),
-        longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
-        call.getScale(), b.CreateVector(postOps),
-        writeRecurrent(op, call.getRecurrent()), call.getWinograd(),
-        call.getCombine(), call.getLargest());
+        longs(strides), longs(dilations), longs(padsLow), longs(padsHigh),
+        longs(window), conv ? conv.getGroups() : 1,
+        pool && pool.getIncludePad(),
+        attention ? double(attention.getScale()) : 1, b.CreateVector(postOps),
+        writeRecurrent(op, call.getDetailsAs<plan::RecurrentAttr>()),
+        conv && conv.getWinograd(),
+        combine ? combine.getKind() : plan::Combine::replace,
+        select && select.getLargest());
   }
 
   flatbuffers::Offset<abi::Recurrent>

@@ -15,6 +15,56 @@ class Plan_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
   let mnemonic = attrMnemonic;
 }
 
+//===----------------------------------------------------------------------===//
+// Parameters, with their text
+//===----------------------------------------------------------------------===//
+
+/// `[1, 2]`
+def Plan_Ints : OptionalArrayRefParameter<"int64_t"> {
+  let parser = "::partita::plan::parseInts($_parser)";
+  let printer = "::partita::plan::printInts($_printer, $_self)";
+}
+/// The same, and never left out.
+def Plan_Sizes : ArrayRefParameter<"int64_t"> {
+  let parser = "::partita::plan::parseInts($_parser)";
+  let printer = "::partita::plan::printInts($_printer, $_self)";
+}
+/// `[#plan.view<...>, ...]`
+class Plan_List<string attr> : OptionalArrayRefParameter<"::partita::plan::" # attr> {
+  let parser = "::partita::plan::parseList<::partita::plan::" # attr # ">($_parser)";
+  let printer = "::partita::plan::printList<::partita::plan::" # attr # ">($_printer, $_self)";
+}
+/// `true`; absent: false
+def Plan_Flag : DefaultValuedParameter<"bool", "false"> {
+  let parser = "::partita::plan::parseFlag($_parser)";
+  let printer = "$_printer << ($_self ? \"true\" : \"false\")";
+}
+/// `1.500000e+00`, or its bits where that has no short form
+class Plan_Number<string standard = "0"> : DefaultValuedParameter<"::partita::plan::Number", "::partita::plan::Number(" # standard # ")"> {
+  let parser = "::partita::plan::parseNumber($_parser)";
+  let printer = "$_printer.printFloat(::llvm::APFloat($_self.value))";
+}
+class Plan_Int<string standard> : DefaultValuedParameter<"int64_t", standard>;
+/// The name of a value of an enum of runtime/abi/plan.fbs.
+class Plan_Word<string type, string what> : AttrParameter<"::partita::plan::" # type, ""> {
+  let parser = "::partita::plan::parseWord<::partita::plan::" # type # ">($_parser, \"" # what # "\", ::partita::plan::symbolize" # type # ")";
+  let printer = "$_printer << ::partita::plan::stringify" # type # "($_self)";
+}
+/// `#plan.view<...>`, if it is there
+def Plan_View : OptionalParameter<"::partita::plan::ViewAttr"> {
+  let parser = "::partita::plan::parseWhole<::partita::plan::ViewAttr>($_parser)";
+  let printer = "$_printer << ::mlir::Attribute($_self)";
+}
+/// `#plan.conv<...>` and the like, if it is there
+def Plan_Details : OptionalParameter<"::mlir::Attribute"> {
+  let parser = "::partita::plan::parseWhole<::mlir::Attribute>($_parser)";
+  let printer = "$_printer << $_self";
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
 def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a compiled kernel: its symbol in the objects, and its parallel loop";
   let description = [{
@@ -32,10 +82,8 @@ def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods
   }];
   let parameters = (ins
     StringRefParameter<"symbol in the objects">:$name,
-    "int64_t":$extent, "int64_t":$grain,
-    OptionalArrayRefParameter<"int64_t">:$in_place,
-    OptionalArrayRefParameter<"int64_t">:$launch);
-  let hasCustomAssemblyFormat = 1;
+    "int64_t":$extent, "int64_t":$grain, Plan_Ints:$in_place, Plan_Ints:$launch);
+  let assemblyFormat = "`<` $name `,` struct($extent, $grain, $in_place, $launch) `>`";
 }
 
 def Plan_CutAttr : Plan_Attr<"Cut", "cut"> {
@@ -66,111 +114,136 @@ def Plan_ViewAttr : Plan_Attr<"View", "view"> {
     #plan.view<0 shape [4, 16] strides [16, 1] offset 32>
     ```
   }];
-  let parameters = (ins "int64_t":$value,
-    OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"int64_t">:$strides,
-    DefaultValuedParameter<"int64_t", "0">:$offset);
-  let hasCustomAssemblyFormat = 1;
+  let parameters = (ins "int64_t":$value, Plan_Sizes:$shape, Plan_Sizes:$strides, Plan_Int<"0">:$offset);
+  let assemblyFormat = "`<` $value `shape` $shape `strides` $strides (`offset` $offset^)? `>`";
 }
 
 def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   let summary = "one step of a library call's epilogue";
-  let parameters = (ins "::partita::plan::PostOpKind":$kind,
-    APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float,
-    OptionalParameter<"::partita::plan::ViewAttr">:$view);
-  let hasCustomAssemblyFormat = 1;
-  let builders = [AttrBuilder<(ins "PostOpKind":$kind, CArg<"double", "0.0">:$alpha,
-      CArg<"double", "0.0">:$beta, CArg<"ViewAttr", "{}">:$view), [{
-    return $_get($_ctxt, kind, ::llvm::APFloat(alpha), ::llvm::APFloat(beta), view);
-  }]>];
-  let extraClassDeclaration = [{
-    double getAlpha() const { return getAlphaFloat().convertToDouble(); }
-    double getBeta() const { return getBetaFloat().convertToDouble(); }
+  let description = [{
+    ```mlir
+    #plan.post_op<clip, alpha = -1.0, beta = 6.0>
+    #plan.post_op<add, view = #plan.view<2 shape [1, 8] strides [0, 1]>>
+    ```
   }];
+  let parameters = (ins Plan_Word<"PostOpKind", "post-op">:$kind, Plan_Number<>:$alpha, Plan_Number<>:$beta, Plan_View:$view);
+  let assemblyFormat = "`<` $kind (`,` struct($alpha, $beta, $view)^)? `>`";
 }
 
 def Plan_GateFunctionAttr : Plan_Attr<"GateFunction", "gate"> {
   let summary = "the function of a gate, with its parameters";
-  let parameters = (ins "::partita::plan::GateFunctionKind":$kind,
-    APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float);
-  let hasCustomAssemblyFormat = 1;
-  let builders = [AttrBuilder<(ins "GateFunctionKind":$kind, CArg<"double", "0.0">:$alpha, CArg<"double", "0.0">:$beta), [{
-    return $_get($_ctxt, kind, ::llvm::APFloat(alpha), ::llvm::APFloat(beta));
-  }]>];
-  let extraClassDeclaration = [{
-    double getAlpha() const { return getAlphaFloat().convertToDouble(); }
-    double getBeta() const { return getBetaFloat().convertToDouble(); }
+  let parameters = (ins Plan_Word<"GateFunctionKind", "gate function">:$kind, Plan_Number<>:$alpha, Plan_Number<>:$beta);
+  let assemblyFormat = "`<` $kind (`,` struct($alpha, $beta)^)? `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Library calls
+//===----------------------------------------------------------------------===//
+
+def Plan_ConvAttr : Plan_Attr<"Conv", "conv"> {
+  let summary = "what a convolution needs, or one of its derivatives";
+  let description = [{
+    `strides`, `dilations` (1 means dense) and the pads are by spatial
+    dimension. `winograd`: by Winograd's method, if the library has it and the
+    memory of the plan suffices.
+
+    ```mlir
+    #plan.conv<strides = [2, 2], dilations = [1, 1], pads_low = [1, 1], pads_high = [0, 0], groups = 4>
+    ```
   }];
+  let parameters = (ins Plan_Ints:$strides, Plan_Ints:$dilations, Plan_Ints:$pads_low, Plan_Ints:$pads_high,
+    Plan_Int<"1">:$groups, Plan_Flag:$winograd, Plan_View:$bias);
+  let assemblyFormat = "(`<` struct($strides, $dilations, $pads_low, $pads_high, $groups, $winograd, $bias)^ `>`)?";
+}
+
+def Plan_PoolAttr : Plan_Attr<"Pool", "pool"> {
+  let summary = "the window of a pool";
+  let description = [{
+    `include_pad`: the divisor of an average counts pads, too.
+
+    ```mlir
+    #plan.pool<strides = [2, 2], dilations = [1, 1], pads_low = [0, 1], pads_high = [1, 0], window = [3, 3], include_pad = true>
+    ```
+  }];
+  let parameters = (ins Plan_Ints:$strides, Plan_Ints:$dilations, Plan_Ints:$pads_low, Plan_Ints:$pads_high,
+    Plan_Ints:$window, Plan_Flag:$include_pad);
+  let assemblyFormat = "(`<` struct($strides, $dilations, $pads_low, $pads_high, $window, $include_pad)^ `>`)?";
+}
+
+def Plan_AttentionAttr : Plan_Attr<"Attention", "attention"> {
+  let summary = "what multiplies the scores of an attention, and what is added to them";
+  let description = [{
+    ```mlir
+    #plan.attention<mask_add = #plan.view<3 shape [1, 1, 6, 5] strides [0, 0, 5, 1]>, scale = 1.250000e-01>
+    ```
+  }];
+  let parameters = (ins Plan_View:$mask_mul, Plan_View:$mask_add, Plan_Number<"1">:$scale);
+  let assemblyFormat = "(`<` struct($mask_mul, $mask_add, $scale)^ `>`)?";
 }
 
 def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
-  let summary = "the parameters of a call of kind recurrent; they are those of `Recurrent` in runtime/abi/plan.fbs";
+  let summary = "a loop over steps; its parameters are those of `Recurrent` in runtime/abi/plan.fbs";
   let description = [{
     ```mlir
     #plan.recurrent<lstm, reversed = [0, 1], functions = [#plan.gate<logistic>, ...], initial = #plan.view<2 shape [2, 1, 8] strides [8, 8, 1]>>
     ```
   }];
-  let parameters = (ins "::partita::plan::Cell":$cell,
-    OptionalArrayRefParameter<"int64_t">:$reversed, DefaultValuedParameter<"bool", "false">:$coupled,
-    APFloatParameter<"">:$clip_float,
-    OptionalArrayRefParameter<"::partita::plan::GateFunctionAttr">:$functions,
-    OptionalParameter<"::partita::plan::ViewAttr">:$lengths, OptionalParameter<"::partita::plan::ViewAttr">:$initial,
-    OptionalParameter<"::partita::plan::ViewAttr">:$initial_cell, OptionalParameter<"::partita::plan::ViewAttr">:$peepholes,
-    OptionalParameter<"::partita::plan::ViewAttr">:$hidden_bias);
-  let hasCustomAssemblyFormat = 1;
-  let builders = [AttrBuilder<(ins "Cell":$cell, "::llvm::ArrayRef<int64_t>":$reversed, "bool":$coupled, "double":$clip,
-      "::llvm::ArrayRef<GateFunctionAttr>":$functions, "ViewAttr":$lengths, "ViewAttr":$initial,
-      "ViewAttr":$initial_cell, "ViewAttr":$peepholes, "ViewAttr":$hidden_bias), [{
-    return $_get($_ctxt, cell, reversed, coupled, ::llvm::APFloat(clip), functions, lengths, initial, initial_cell,
-                 peepholes, hidden_bias);
-  }]>];
-  let extraClassDeclaration = [{
-    double getClip() const { return getClipFloat().convertToDouble(); }
-    /// The optional views, null where one is absent.
-    ::llvm::SmallVector<ViewAttr, 5> getViews() const {
-      return {getLengths(), getInitial(), getInitialCell(), getPeepholes(), getHiddenBias()};
-    }
+  let parameters = (ins Plan_Word<"Cell", "cell">:$cell, Plan_Ints:$reversed, Plan_Flag:$coupled, Plan_Number<>:$clip,
+    Plan_List<"GateFunctionAttr">:$functions, Plan_View:$lengths, Plan_View:$initial, Plan_View:$initial_cell,
+    Plan_View:$peepholes, Plan_View:$hidden_bias);
+  let assemblyFormat = [{
+    `<` $cell (`,` struct($reversed, $coupled, $clip, $functions, $lengths, $initial, $initial_cell, $peepholes,
+                         $hidden_bias)^)? `>`
   }];
 }
 
-def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
-  let summary = "a library call; its parameters are those of `LibraryCall` in runtime/abi/plan.fbs";
+def Plan_TopKAttr : Plan_Attr<"TopK", "top_k"> {
+  let summary = "which elements of a row are taken: the largest, or the smallest";
   let description = [{
-    Printed as `#plan.call<kind, key = value, ...>`. Keys that have their
-    default value are left out.
+    ```mlir
+    #plan.top_k<largest = true>
+    ```
+  }];
+  let parameters = (ins Plan_Flag:$largest);
+  let assemblyFormat = "(`<` struct($largest)^ `>`)?";
+}
+
+def Plan_CombineAttr : Plan_Attr<"Combine", "combine"> {
+  let summary = "how a scan or a scatter combines an element with the one that is there";
+  let description = [{
+    ```mlir
+    #plan.combine<prod>
+    ```
+  }];
+  let parameters = (ins Plan_Word<"Combine", "way to combine">:$kind);
+  let assemblyFormat = "`<` $kind `>`";
+}
+
+def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
+  let summary = "a library call; its kinds and operands are those of `LibraryCall` in runtime/abi/plan.fbs";
+  let description = [{
+    `details` are those of its kind: `#plan.conv` of a convolution and its
+    derivatives, `#plan.pool`, `#plan.attention`, `#plan.recurrent`,
+    `#plan.top_k`, or `#plan.combine` of a scan and a scatter. A product has
+    none. What has its default value is left out.
 
     ```mlir
     #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>
+    #plan.call<pool_max, operands = [...], details = #plan.pool<strides = [2, 2], window = [3, 3]>>
     ```
   }];
-  let parameters = (ins "::partita::plan::CallKind":$kind,
-    ArrayRefParameter<"::partita::plan::ViewAttr">:$operands,
-    OptionalParameter<"::partita::plan::ViewAttr">:$bias,
-    OptionalParameter<"::partita::plan::ViewAttr">:$mask_mul,
-    OptionalParameter<"::partita::plan::ViewAttr">:$mask_add,
-    OptionalArrayRefParameter<"int64_t">:$strides, OptionalArrayRefParameter<"int64_t">:$dilations,
-    OptionalArrayRefParameter<"int64_t">:$pads_low, OptionalArrayRefParameter<"int64_t">:$pads_high,
-    OptionalArrayRefParameter<"int64_t">:$window,
-    DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$include_pad,
-    APFloatParameter<"">:$scale_float,
-    OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops,
-    OptionalParameter<"::partita::plan::RecurrentAttr">:$recurrent,
-    DefaultValuedParameter<"bool", "false">:$winograd,
-    DefaultValuedParameter<"::partita::plan::Combine", "::partita::plan::Combine::replace">:$combine,
-    DefaultValuedParameter<"bool", "false">:$largest);
-  let hasCustomAssemblyFormat = 1;
-  let builders = [AttrBuilder<(ins "CallKind":$kind, "::llvm::ArrayRef<ViewAttr>":$operands,
-      "ViewAttr":$bias, "ViewAttr":$mask_mul, "ViewAttr":$mask_add,
-      "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$dilations,
-      "::llvm::ArrayRef<int64_t>":$pads_low, "::llvm::ArrayRef<int64_t>":$pads_high,
-      "::llvm::ArrayRef<int64_t>":$window, "int64_t":$groups, "bool":$include_pad, "double":$scale,
-      "::llvm::ArrayRef<PostOpAttr>":$post_ops, CArg<"RecurrentAttr", "{}">:$recurrent,
-      CArg<"bool", "false">:$winograd, CArg<"Combine", "Combine::replace">:$combine, CArg<"bool", "false">:$largest), [{
-    return $_get($_ctxt, kind, operands, bias, mask_mul, mask_add, strides, dilations, pads_low,
-                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops, recurrent,
-                 winograd, combine, largest);
-  }]>];
+  let parameters = (ins Plan_Word<"CallKind", "library call">:$kind, Plan_List<"ViewAttr">:$operands,
+    Plan_Details:$details, Plan_List<"PostOpAttr">:$post_ops);
+  let assemblyFormat = "`<` $kind (`,` struct($operands, $details, $post_ops)^)? `>`";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    double getScale() const { return getScaleFloat().convertToDouble(); }
+    /// The details as those of a kind; null if they are another's.
+    template <typename DetailsT> DetailsT getDetailsAs() const {
+      return ::llvm::dyn_cast_or_null<DetailsT>(getDetails());
+    }
+    /// The views of the details: a bias, masks, what a recurrent layer reads
+    /// beside its operands.
+    ::llvm::SmallVector<ViewAttr> getViewsOfDetails() const;
   }];
 }
 

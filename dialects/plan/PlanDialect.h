@@ -10,6 +10,7 @@
 
 #include "dialects/nn/NNInterfaces.h"
 #include "dialects/plan/AbiEnums.h"
+#include "dialects/plan/Fields.h"
 #include "runtime/abi/Steps.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

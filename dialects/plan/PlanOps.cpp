@@ -384,17 +384,12 @@ LogicalResult CallOp::verify() {
   for (ViewAttr view : getCall().getOperands())
     if (failed(check(view)))
       return failure();
-  for (ViewAttr view :
-       {getCall().getBias(), getCall().getMaskMul(), getCall().getMaskAdd()})
+  for (ViewAttr view : getCall().getViewsOfDetails())
     if (failed(check(view)))
       return failure();
   for (PostOpAttr post : getCall().getPostOps())
     if (failed(check(post.getView())))
       return failure();
-  if (RecurrentAttr recurrent = getCall().getRecurrent())
-    for (ViewAttr view : recurrent.getViews())
-      if (failed(check(view)))
-        return failure();
   return success();
 }
 

@@ -231,12 +231,41 @@ plan::CallAttr CallMatcher::build() {
   };
   SmallVector<plan::PostOpAttr> postOps;
   for (const PostOpStep &step : steps)
-    postOps.push_back(plan::PostOpAttr::get(context, step.kind, step.alpha,
-                                            step.beta, optional(step.operand)));
-  return plan::CallAttr::get(
-      context, kind, views, optional(bias), optional(maskMul),
-      optional(maskAdd), strides, dilations, padsLow, padsHigh, window, groups,
-      includePad, scale, postOps, recurrent, winograd, combine, largest);
+    postOps.push_back(
+        plan::PostOpAttr::get(context, step.kind, plan::Number(step.alpha),
+                              plan::Number(step.beta), optional(step.operand)));
+  return plan::CallAttr::get(context, kind, views, buildDetails(), postOps);
+}
+
+Attribute CallMatcher::buildDetails() {
+  MLIRContext *context = root->getContext();
+  auto optional = [&](const std::optional<StridedView> &view) {
+    return view ? toAttr(*view) : plan::ViewAttr();
+  };
+  switch (kind) {
+  case plan::CallKind::dot:
+    return {};
+  case plan::CallKind::conv:
+  case plan::CallKind::conv_dx:
+  case plan::CallKind::conv_dw:
+    return plan::ConvAttr::get(context, strides, dilations, padsLow, padsHigh,
+                               groups, winograd, optional(bias));
+  case plan::CallKind::pool_max:
+  case plan::CallKind::pool_avg:
+    return plan::PoolAttr::get(context, strides, dilations, padsLow, padsHigh,
+                               window, includePad);
+  case plan::CallKind::attention:
+    return plan::AttentionAttr::get(context, optional(maskMul),
+                                    optional(maskAdd), plan::Number(scale));
+  case plan::CallKind::recurrent:
+    return recurrent;
+  case plan::CallKind::top_k:
+    return plan::TopKAttr::get(context, largest);
+  case plan::CallKind::scan:
+  case plan::CallKind::scatter:
+    return plan::CombineAttr::get(context, combine);
+  }
+  return {};
 }
 
 } // namespace partita::codegen

@@ -97,6 +97,7 @@ private:
   int64_t getNumber(mlir::Value value) const;
   bool readsInputs() const;
   plan::CallAttr build();
+  mlir::Attribute buildDetails();
 
   const CallLibrary &library;
   llvm::ArrayRef<mlir::Operation *> list;

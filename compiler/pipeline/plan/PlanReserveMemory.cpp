@@ -50,17 +50,11 @@ public:
         else
           readAsItLies(slot);
       }
-      for (plan::ViewAttr view :
-           {attr.getBias(), attr.getMaskMul(), attr.getMaskAdd()})
-        if (view)
-          readAsItLies(getSlot(call, view));
+      for (plan::ViewAttr view : attr.getViewsOfDetails())
+        readAsItLies(getSlot(call, view));
       for (plan::PostOpAttr post : attr.getPostOps())
         if (post.getView())
           readAsItLies(getSlot(call, post.getView()));
-      if (plan::RecurrentAttr layer = attr.getRecurrent())
-        for (plan::ViewAttr view : layer.getViews())
-          if (view)
-            readAsItLies(getSlot(call, view));
     }
   }
 

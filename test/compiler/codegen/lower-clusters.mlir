@@ -42,7 +42,7 @@ func.func @sum(%x: tensor<1x8x8x4xf32>, %w: tensor<4x4x1x1xf32>, %r: tensor<1x8x
 
 // The loop over time stays in one call.
 func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
-  // CHECK: lowering = #plan.call<recurrent, operands = [#plan.view<0 shape [7, 2, 1, 4] strides [8, 4, 4, 1]>, #plan.view<1 shape [1, 4, 4] strides [16, 4, 1]>, #plan.view<3 shape [8, 1, 2, 4] strides [8, 8, 4, 1]>], recurrent = #plan.recurrent<rnn, reversed = [0], functions = [#plan.gate<tanh>], initial = #plan.view<2 shape [1, 2, 4] strides [8, 4, 1]>>>
+  // CHECK: lowering = #plan.call<recurrent, operands = [#plan.view<0 shape [7, 2, 1, 4] strides [8, 4, 4, 1]>, #plan.view<1 shape [1, 4, 4] strides [16, 4, 1]>, #plan.view<3 shape [8, 1, 2, 4] strides [8, 8, 4, 1]>], details = #plan.recurrent<rnn, reversed = [0], functions = [#plan.gate<tanh>], initial = #plan.view<2 shape [1, 2, 4] strides [8, 4, 1]>>>
   %0 = nn.cluster call (%only = %x, %a1 = %w, %a2 = %h) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>, tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
     %r = nn.recurrent rnn %only, %a1 initial %a2 : tensor<1x2x4xf32> reversed [false] functions [#nn.gate<tanh>]
       : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>

@@ -17,7 +17,7 @@ plan.program @p0 arena 168 constant 0 {
   %w = plan.slot weight @w : <tensor<20x10xf32>>
   %b = plan.slot weight @b : <tensor<10xf32>>
   plan.unit @F0 stage 0 ns 0 {
-    plan.call <dot, operands = [#plan.view<0 shape [1, 20] strides [20, 1]>, #plan.view<1 shape [20, 10] strides [10, 1]>, #plan.view<3 shape [1, 10] strides [10, 1]>], bias = #plan.view<2 shape [10] strides [1]>>(%x, %w, %b) -> (%y) label "" flops 0 bytes 0
+    plan.call <dot, operands = [#plan.view<0 shape [1, 20] strides [20, 1]>, #plan.view<1 shape [20, 10] strides [10, 1]>, #plan.view<3 shape [1, 10] strides [10, 1]>], post_ops = [#plan.post_op<add, view = #plan.view<2 shape [1, 10] strides [0, 1]>>]>(%x, %w, %b) -> (%y) label "" flops 0 bytes 0
       : (!plan.slot<tensor<20xf32>>, !plan.slot<tensor<20x10xf32>>, !plan.slot<tensor<10xf32>>) -> !plan.slot<tensor<1x10xf32>>
   }
   plan.load_input 0 micro_batch 0 to %x : <tensor<20xf32>>

@@ -552,3 +552,13 @@ plan.program @p0 arena 64 constant 0 {
   // expected-error @+1 {{(C1) names check 0 of 0}}
   plan.examine 0 micro_batch 0 from %a : !plan.slot<tensor<4x2xi64>>
 }
+
+// -----
+
+// expected-error @+1 {{a call of kind pool_max has no such details: #plan.combine<sum>}}
+module attributes {test.call = #plan.call<pool_max, details = #plan.combine<sum>>} {}
+
+// -----
+
+// expected-error @+1 {{a call of kind scan has no such details}}
+module attributes {test.call = #plan.call<scan>} {}

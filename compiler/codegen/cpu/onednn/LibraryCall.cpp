@@ -81,10 +81,12 @@ static rules::CallShape getShape(plan::CallAttr call, bool integers) {
   shape.kind = call.getKind();
   for (plan::ViewAttr view : call.getOperands())
     shape.operands.push_back(view.getShape());
-  shape.groups = call.getGroups();
   shape.integers = integers;
-  shape.winograd = call.getWinograd();
-  if (plan::RecurrentAttr layer = call.getRecurrent())
+  if (auto conv = call.getDetailsAs<plan::ConvAttr>()) {
+    shape.groups = conv.getGroups();
+    shape.winograd = conv.getWinograd();
+  }
+  if (auto layer = call.getDetailsAs<plan::RecurrentAttr>())
     shape.resets_first =
         layer.getCell() == plan::Cell::gru && !layer.getHiddenBias();
   return shape;

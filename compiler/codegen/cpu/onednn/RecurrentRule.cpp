@@ -40,7 +40,7 @@ bool matchRecurrent(CallMatcher &call, Operation *root) {
         context,
         *plan::symbolizeGateFunctionKind(
             nn::stringifyGateFunctionKind(function.getKind())),
-        function.getAlpha(), function.getBeta()));
+        plan::Number(function.getAlpha()), plan::Number(function.getBeta())));
   plan::ViewAttr lengths = optional(layer.getLengths()),
                  initial = optional(layer.getInitial()),
                  initialCell = optional(layer.getInitialCell()),
@@ -48,8 +48,9 @@ bool matchRecurrent(CallMatcher &call, Operation *root) {
                  hiddenBias = optional(layer.getHiddenBias());
   call.recurrent = plan::RecurrentAttr::get(
       context, *plan::symbolizeCell(nn::stringifyCell(layer.getCell())),
-      reversed, layer.getCoupled(), layer.getClip().convertToDouble(),
-      functions, lengths, initial, initialCell, peepholes, hiddenBias);
+      reversed, layer.getCoupled(),
+      plan::Number(layer.getClip().convertToDouble()), functions, lengths,
+      initial, initialCell, peepholes, hiddenBias);
   return understood;
 }
 

@@ -115,7 +115,7 @@ func.func @pools(%x: tensor<1x8x8x4xf32>, %y: tensor<1x4x4x4xf32>)
 // Attention of halves with heads of multiples of 8, with a mask that is added.
 // Its operands lie in rows; a mask has no step along what it is the same for.
 // CHECK-LABEL: @attention
-// CHECK: #plan.call<attention, operands = [#plan.view<0 shape [2, 4, 6, 8] strides [192, 8, 32, 1]>, #plan.view<1 shape [2, 4, 5, 8] strides [160, 40, 8, 1]>, #plan.view<2 shape [2, 4, 5, 16] strides [320, 80, 16, 1]>, #plan.view<4 shape [2, 4, 6, 16] strides [384, 96, 16, 1]>], mask_add = #plan.view<3 shape [2, 4, 6, 5] strides [5, 0, 0, 1]>, {{.*}}scale = 2.500000e-01
+// CHECK: #plan.call<attention, operands = [#plan.view<0 shape [2, 4, 6, 8] strides [192, 8, 32, 1]>, #plan.view<1 shape [2, 4, 5, 8] strides [160, 40, 8, 1]>, #plan.view<2 shape [2, 4, 5, 16] strides [320, 80, 16, 1]>, #plan.view<4 shape [2, 4, 6, 16] strides [384, 96, 16, 1]>], details = #plan.attention<mask_add = #plan.view<3 shape [2, 4, 6, 5] strides [5, 0, 0, 1]>, {{.*}}scale = 2.500000e-01
 // CHECK: #plan.kernel<"k{{[0-9]+}}_attention
 // CHECK: #plan.kernel<"k{{[0-9]+}}_attention
 // NONE-LABEL: @attention
