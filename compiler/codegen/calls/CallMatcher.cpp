@@ -7,7 +7,7 @@
 
 #include "compiler/codegen/calls/CallMatcher.h"
 
-#include "compiler/codegen/calls/KnownFunction.h"
+#include "compiler/codegen/calls/Activation.h"
 
 using namespace mlir;
 
@@ -62,7 +62,7 @@ bool CallMatcher::followEpilogue() {
   // And steps before.
   SmallVector<std::pair<nn::ViewOpInterface, size_t>> views;
   while (!llvm::is_contained(current, results[0])) {
-    if (std::optional<KnownFunction> function = matchFunction(current)) {
+    if (std::optional<Activation> function = matchFunction(current)) {
       steps.push_back({function->kind, function->alpha, function->beta, {}});
       used.insert(function->used.begin(), function->used.end());
       current = {function->result};
@@ -132,7 +132,7 @@ SmallVector<Value> CallMatcher::getRepeatedViews(ArrayRef<Value> values) {
   return seen;
 }
 
-std::optional<KnownFunction>
+std::optional<Activation>
 CallMatcher::matchFunction(ArrayRef<Value> current) {
   ArrayRef<Operation *> rest = list;
   auto isCurrent = [&](Value value) {
@@ -140,7 +140,7 @@ CallMatcher::matchFunction(ArrayRef<Value> current) {
   };
   while (!rest.empty() && llvm::none_of(rest.front()->getOperands(), isCurrent))
     rest = rest.drop_front();
-  std::optional<KnownFunction> function = matchKnownFunction(current, rest);
+  std::optional<Activation> function = matchActivation(current, rest);
   if (!function)
     return std::nullopt;
   // Values on the way must not be wanted outside.

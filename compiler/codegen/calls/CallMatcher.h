@@ -23,7 +23,7 @@
 
 namespace partita::codegen {
 
-struct KnownFunction;
+struct Activation;
 
 /// A post-op. Its operand, if it has one, is still a view of an MLIR value: of
 /// an input of the call, or of a constant among its ops. A plan has no
@@ -91,7 +91,7 @@ private:
   mlir::Operation *getOnlyUser(llvm::ArrayRef<mlir::Value> values);
   llvm::SmallVector<mlir::Value>
   getRepeatedViews(llvm::ArrayRef<mlir::Value> values);
-  std::optional<KnownFunction>
+  std::optional<Activation>
   matchFunction(llvm::ArrayRef<mlir::Value> current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;

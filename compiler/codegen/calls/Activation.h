@@ -1,4 +1,4 @@
-//===- KnownFunction.h - Functions known by their values --------*- C++ -*-===//
+//===- Activation.h - Activation functions made of several ops --*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,23 +6,24 @@
 //===----------------------------------------------------------------------===//
 //
 // Models write GELU, swish and similar functions with several ops, in many
-// orders. All orders compute the same function. So this code recognises the
-// function and not the ops. It evaluates the ops at sample points and compares
-// the values with those of the known functions.
+// orders. The code brings the ops into one form: a polynomial of x, and a
+// polynomial of x times one function of x. The coefficients tell which
+// activation it is.
 //
-//   x -> mul(mul(x, 0.5), add(erf(div(x, 1.4142135)), 1))     is gelu_erf
+//   mul(mul(x, 0.5), add(erf(div(x, 1.4142135)), 1))
+//     = 0.5 x + 0.5 x erf(0.7071068 x)                      is gelu_erf
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H
-#define PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H
+#ifndef PARTITA_COMPILER_CODEGEN_CALLS_ACTIVATION_H
+#define PARTITA_COMPILER_CODEGEN_CALLS_ACTIVATION_H
 
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
 
 namespace partita::codegen {
 
-struct KnownFunction {
+struct Activation {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
   mlir::Value result;
@@ -34,14 +35,13 @@ struct KnownFunction {
 std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
                                               unsigned operands);
 
-/// The function of one argument that the ops (in topological order) compute;
-/// `arguments` are equal values of the same type. Its result is the first value
-/// that everything passes through and that is a function which the library
-/// knows.
-std::optional<KnownFunction>
-matchKnownFunction(llvm::ArrayRef<mlir::Value> arguments,
-                   llvm::ArrayRef<mlir::Operation *> ops);
+/// The activation that the ops (in topological order) compute; `arguments` are
+/// equal values of the same type. Its result is the first value that everything
+/// passes through and that is a post-op of a library call.
+std::optional<Activation>
+matchActivation(llvm::ArrayRef<mlir::Value> arguments,
+                llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H
+#endif // PARTITA_COMPILER_CODEGEN_CALLS_ACTIVATION_H
