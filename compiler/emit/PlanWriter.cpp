@@ -11,10 +11,12 @@
 
 #include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Calls.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/plan_generated.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
 
 #include <map>
@@ -332,7 +334,7 @@ private:
                          0, 2 * bytes, slice.getPredictedNs());
     }
     auto call = cast<plan::CallOp>(op);
-    return instruction(op, abi::Work::LibraryCall, writeCall(call).Union(),
+    return instruction(op, abi::Work::Call, writeCall(call).Union(),
                        call.getLabel(), call.getFlops(), call.getBytes(),
                        call.getPredictedNs(), call.getWorkKey(),
                        call.getModelledNs());
@@ -380,7 +382,7 @@ private:
                            view.getOffset());
   }
 
-  flatbuffers::Offset<abi::LibraryCall> writeCall(plan::CallOp op) {
+  flatbuffers::Offset<abi::Call> writeCall(plan::CallOp op) {
     plan::CallAttr call = op.getCall();
     std::vector<flatbuffers::Offset<abi::View>> operands;
     for (plan::ViewAttr view : call.getOperands())
@@ -395,45 +397,56 @@ private:
           sums ? slotOf.lookup(op.getOperand(post.getView().getValue())) : -1));
     }
     auto operandTables = b.CreateVector(operands);
-    auto conv = call.getDetailsAs<plan::ConvAttr>();
-    auto pool = call.getDetailsAs<plan::PoolAttr>();
-    auto attention = call.getDetailsAs<plan::AttentionAttr>();
-    auto select = call.getDetailsAs<plan::TopKAttr>();
-    auto combine = call.getDetailsAs<plan::CombineAttr>();
-    auto bias = writeView(op, conv ? conv.getBias() : plan::ViewAttr()),
-         maskMul = writeView(op, attention ? attention.getMaskMul()
-                                           : plan::ViewAttr()),
-         maskAdd = writeView(op, attention ? attention.getMaskAdd()
-                                           : plan::ViewAttr());
-    ArrayRef<int64_t> strides, dilations, padsLow, padsHigh, window;
-    auto slide = [&](auto over) {
-      strides = over.getStrides();
-      dilations = over.getDilations();
-      padsLow = over.getPadsLow();
-      padsHigh = over.getPadsHigh();
-    };
-    if (conv)
-      slide(conv);
-    if (pool) {
-      slide(pool);
-      window = pool.getWindow();
-    }
-    return abi::CreateLibraryCall(
-        b, call.getKind(), operandTables, bias, maskMul, maskAdd,
-        longs(strides), longs(dilations), longs(padsLow), longs(padsHigh),
-        longs(window), conv ? conv.getGroups() : 1,
-        pool && pool.getIncludePad(),
-        attention ? double(attention.getScale()) : 1, b.CreateVector(postOps),
-        writeRecurrent(op, call.getDetailsAs<plan::RecurrentAttr>()),
-        conv && conv.getWinograd(),
-        combine ? combine.getKind() : plan::Combine::replace,
-        select && select.getLargest());
+    auto details = writeDetails(op, call.getDetails());
+    return abi::CreateCall(b, call.getKind(), operandTables,
+                           abi::detailsOf(call.getKind()), details,
+                           b.CreateVector(postOps));
+  }
+
+  flatbuffers::Offset<void> writeDetails(plan::CallOp op, Attribute details) {
+    if (!details)
+      return 0;
+    return llvm::TypeSwitch<Attribute, flatbuffers::Offset<void>>(details)
+        .Case([&](plan::ConvAttr conv) {
+          auto strides = longs(conv.getStrides()),
+               dilations = longs(conv.getDilations()),
+               padsLow = longs(conv.getPadsLow()),
+               padsHigh = longs(conv.getPadsHigh());
+          auto bias = writeView(op, conv.getBias());
+          return abi::CreateConv(b, strides, dilations, padsLow, padsHigh,
+                                 conv.getGroups(), conv.getWinograd(), bias)
+              .Union();
+        })
+        .Case([&](plan::PoolAttr pool) {
+          auto strides = longs(pool.getStrides()),
+               dilations = longs(pool.getDilations()),
+               padsLow = longs(pool.getPadsLow()),
+               padsHigh = longs(pool.getPadsHigh()),
+               window = longs(pool.getWindow());
+          return abi::CreatePool(b, strides, dilations, padsLow, padsHigh,
+                                 window, pool.getIncludePad())
+              .Union();
+        })
+        .Case([&](plan::AttentionAttr attention) {
+          auto maskMul = writeView(op, attention.getMaskMul()),
+               maskAdd = writeView(op, attention.getMaskAdd());
+          return abi::CreateAttention(b, maskMul, maskAdd,
+                                      double(attention.getScale()))
+              .Union();
+        })
+        .Case([&](plan::RecurrentAttr layer) {
+          return writeRecurrent(op, layer).Union();
+        })
+        .Case([&](plan::TopKAttr select) {
+          return abi::CreateTopK(b, select.getLargest()).Union();
+        })
+        .Case([&](plan::CombineAttr combine) {
+          return abi::CreateCombination(b, combine.getKind()).Union();
+        });
   }
 
   flatbuffers::Offset<abi::Recurrent>
   writeRecurrent(plan::CallOp op, plan::RecurrentAttr recurrent) {
-    if (!recurrent)
-      return 0;
     std::vector<flatbuffers::Offset<abi::GateFunction>> functions;
     for (plan::GateFunctionAttr function : recurrent.getFunctions())
       functions.push_back(abi::CreateGateFunction(

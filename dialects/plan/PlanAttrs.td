@@ -220,7 +220,7 @@ def Plan_CombineAttr : Plan_Attr<"Combine", "combine"> {
 }
 
 def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
-  let summary = "a library call; its kinds and operands are those of `LibraryCall` in runtime/abi/plan.fbs";
+  let summary = "a call; its kinds and operands are those of `Call` in runtime/abi/plan.fbs";
   let description = [{
     `details` are those of its kind: `#plan.conv` of a convolution and its
     derivatives, `#plan.pool`, `#plan.attention`, `#plan.recurrent`,
@@ -232,7 +232,7 @@ def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_Lo
     #plan.call<pool_max, operands = [...], details = #plan.pool<strides = [2, 2], window = [3, 3]>>
     ```
   }];
-  let parameters = (ins Plan_Word<"CallKind", "library call">:$kind, Plan_List<"ViewAttr">:$operands,
+  let parameters = (ins Plan_Word<"CallKind", "call">:$kind, Plan_List<"ViewAttr">:$operands,
     Plan_Details:$details, Plan_List<"PostOpAttr">:$post_ops);
   let assemblyFormat = "`<` $kind (`,` struct($operands, $details, $post_ops)^)? `>`";
   let genVerifyDecl = 1;

@@ -1,10 +1,11 @@
-//===- CallVerifier.cpp - Shapes and attributes of library calls ----------===//
+//===- CallVerifier.cpp - Shapes and attributes of calls ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/Calls.h"
 #include "runtime/abi/PostOps.h"
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Elements.h"
@@ -38,19 +39,20 @@ std::string shown(const Longs *shape) {
 
 class CallVerifier {
 public:
-  CallVerifier(const abi::Program &program, const abi::LibraryCall &call)
+  CallVerifier(const abi::Program &program, const abi::Call &call)
       : program(program), call(call) {}
 
   std::string verify() {
     if (call.kind() > abi::CallKind::MAX)
       return "is of an unknown kind";
-    bool attention = call.kind() == abi::CallKind::attention;
-    bool pool = call.kind() == abi::CallKind::pool_max ||
-                call.kind() == abi::CallKind::pool_avg;
-    bool ordered = call.kind() >= abi::CallKind::top_k;
-    int64_t operands = attention || call.kind() == abi::CallKind::scatter ? 4
-                       : pool || ordered                                  ? 2
-                                                                          : 3;
+    const abi::CallDetails wanted = abi::detailsOf(call.kind());
+    if (call.details_type() != wanted ||
+        (wanted != abi::CallDetails::NONE && !call.details()))
+      return std::string("is of the kind ") +
+             abi::EnumNameCallKind(call.kind()) + " and has the details '" +
+             abi::EnumNameCallDetails(call.details_type()) + "'";
+    const int64_t operands = operandsOf(call.kind());
+    const bool ordered = call.kind() >= abi::CallKind::top_k;
     if (length(call.operands()) != operands)
       return "has " + std::to_string(length(call.operands())) +
              " operands and should have " + std::to_string(operands);
@@ -61,7 +63,9 @@ public:
                                          : floats(operand(i));
           !error.empty())
         return "operand " + std::to_string(i) + " " + error;
-    if (integers && (call.bias() || length(call.post_ops()) || call.winograd()))
+    const abi::Conv *conv = call.details_as_Conv();
+    if (integers && (length(call.post_ops()) ||
+                     (conv && (conv->bias() || conv->winograd()))))
       return "multiplies integers and has a bias, post-ops or Winograd's "
              "method, which only floats have";
     result = operand(operands - 1);
@@ -69,26 +73,52 @@ public:
       if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
         return "writes the same elements more than once";
 
-    if (!attention && (call.mask_mul() || call.mask_add()))
-      return "has a mask, which only attention has";
-    if (call.recurrent() && call.kind() != abi::CallKind::recurrent)
-      return "has what only a recurrent layer has";
-    std::string error = call.kind() == abi::CallKind::recurrent
-                            ? recurrentError()
-                        : ordered                           ? orderedError()
-                        : attention                         ? attentionError()
-                        : pool                              ? poolError()
-                        : call.kind() == abi::CallKind::dot ? dotError()
-                                                            : convError();
-    if (!error.empty())
+    if (std::string error = kindError(); !error.empty())
       return error;
     for (int64_t i = 0; i < length(call.post_ops()); ++i)
-      if (error = postOpError(*call.post_ops()->Get(i)); !error.empty())
+      if (std::string error = postOpError(*call.post_ops()->Get(i));
+          !error.empty())
         return "post-op " + std::to_string(i) + " " + error;
     return "";
   }
 
 private:
+  /// Their number, with the result.
+  static int64_t operandsOf(abi::CallKind kind) {
+    switch (kind) {
+    case abi::CallKind::attention:
+    case abi::CallKind::scatter:
+      return 4;
+    case abi::CallKind::pool_max:
+    case abi::CallKind::pool_avg:
+    case abi::CallKind::top_k:
+    case abi::CallKind::scan:
+      return 2;
+    default:
+      return 3;
+    }
+  }
+
+  std::string kindError() const {
+    switch (call.details_type()) {
+    case abi::CallDetails::NONE:
+      return dotError();
+    case abi::CallDetails::Conv:
+      return convError(*call.details_as_Conv());
+    case abi::CallDetails::Pool:
+      return poolError(*call.details_as_Pool());
+    case abi::CallDetails::Attention:
+      return attentionError(*call.details_as_Attention());
+    case abi::CallDetails::Recurrent:
+      return recurrentError(*call.details_as_Recurrent());
+    case abi::CallDetails::TopK:
+      return orderedError(abi::Combine::replace);
+    case abi::CallDetails::Combination:
+      return orderedError(call.details_as_Combination()->kind());
+    }
+    return "has details of an unknown kind";
+  }
+
   const abi::View *operand(int64_t i) const { return call.operands()->Get(i); }
 
   abi::DType dtype(const abi::View *view) const {
@@ -114,22 +144,16 @@ private:
   }
 
   /// The runtime's own calls; see CallKind.
-  std::string orderedError() const {
+  std::string orderedError(abi::Combine combine) const {
     const abi::View *x = operand(0);
-    bool chooses = call.kind() == abi::CallKind::top_k,
-         scans = call.kind() == abi::CallKind::scan;
-    if (call.bias() || length(call.post_ops()))
-      return "has a bias or post-ops, which this call has not";
-    for (abi::DType type : {abi::DType::f32, abi::DType::f64, abi::DType::i32})
-      if (dtype(x) == type)
-        return orderedShapeError(chooses, scans);
-    return dtype(x) == abi::DType::i64
-               ? orderedShapeError(chooses, scans)
-               : "has elements of a type that it does not take";
-  }
-
-  std::string orderedShapeError(bool chooses, bool scans) const {
-    const abi::View *x = operand(0);
+    const bool chooses = call.kind() == abi::CallKind::top_k,
+               scans = call.kind() == abi::CallKind::scan;
+    if (length(call.post_ops()))
+      return "has post-ops, which this call has not";
+    constexpr abi::DType kTypes[] = {abi::DType::f32, abi::DType::f64,
+                                     abi::DType::i32, abi::DType::i64};
+    if (std::ranges::find(kTypes, dtype(x)) == std::end(kTypes))
+      return "has elements of a type that it does not take";
     if (rank(x) != (scans ? 3 : 2) || rank(result) != rank(x))
       return mismatch();
     if (dtype(result) != (chooses ? abi::DType::i64 : dtype(x)))
@@ -138,8 +162,8 @@ private:
       if (chooses && i == 1 ? extent(result, i) > extent(x, i)
                             : extent(result, i) != extent(x, i))
         return mismatch();
-    if (call.combine() > abi::Combine::MAX ||
-        (scans && call.combine() == abi::Combine::replace))
+    if (combine > abi::Combine::MAX ||
+        (scans && combine == abi::Combine::replace))
       return "does not say how elements are combined";
     if (chooses || scans)
       return "";
@@ -258,12 +282,7 @@ private:
         extent(lhs, dims - 1) != extent(rhs, dims - 2) ||
         extent(rhs, dims - 1) != extent(result, dims - 1))
       return mismatch();
-    if (!call.bias())
-      return "";
-    if (rank(call.bias()) == 1)
-      return prefixed("bias",
-                      broadcastError(call.bias(), {extent(result, dims - 1)}));
-    return prefixed("bias", broadcastError(call.bias(), resultShape()));
+    return "";
   }
 
   static std::string prefixed(const char *what, const std::string &error) {
@@ -283,30 +302,32 @@ private:
     return "";
   }
 
-  /// `window(i)`: the window's extent; the number of windows must be the
-  /// result's extent, where `ceil` also admits a last one that is cut off.
-  template <typename Window>
-  std::string spatialError(const abi::View *input, const abi::View *result,
-                           Window window, bool ceil) const {
+  /// Of a Conv or a Pool. `window(i)`: the window's extent; the number of
+  /// windows must be the result's extent, where `ceil` also admits a last one
+  /// that is cut off.
+  template <typename Details, typename Window>
+  std::string spatialError(const Details &details, const abi::View *input,
+                           const abi::View *result, Window window,
+                           bool ceil) const {
     int64_t spatial = rank(input) - 2;
     if (spatial < 1 || spatial > 3 || rank(result) != rank(input) ||
         extent(result, 0) != extent(input, 0))
       return mismatch();
     for (auto [values, least, name] :
-         {std::tuple(call.strides(), int64_t(1), "strides"),
-          std::tuple(call.dilations(), int64_t(1), "dilations"),
-          std::tuple(call.pads_low(), int64_t(0), "pads_low"),
-          std::tuple(call.pads_high(), int64_t(0), "pads_high")})
+         {std::tuple(details.strides(), int64_t(1), "strides"),
+          std::tuple(details.dilations(), int64_t(1), "dilations"),
+          std::tuple(details.pads_low(), int64_t(0), "pads_low"),
+          std::tuple(details.pads_high(), int64_t(0), "pads_high")})
       if (std::string error = numbers(values, spatial, least, name);
           !error.empty())
         return error;
     for (int64_t i = 0; i < spatial; ++i) {
       int64_t reach, room;
-      if (!checkedMul(call.dilations()->Get(i), window(i) - 1, reach))
+      if (!checkedMul(details.dilations()->Get(i), window(i) - 1, reach))
         return mismatch();
-      room = extent(input, i + 2) + call.pads_low()->Get(i) +
-             call.pads_high()->Get(i) - reach - 1;
-      int64_t stride = call.strides()->Get(i), is = extent(result, i + 2);
+      room = extent(input, i + 2) + details.pads_low()->Get(i) +
+             details.pads_high()->Get(i) - reach - 1;
+      int64_t stride = details.strides()->Get(i), is = extent(result, i + 2);
       int64_t least = room / stride + 1;
       int64_t most = ceil ? (room + stride - 1) / stride + 1 : least;
       if (room < 0 || is < least || is > most)
@@ -316,59 +337,58 @@ private:
   }
 
   /// Of a convolution, or of a derivative of one.
-  std::string convError(const abi::View *input, const abi::View *weights,
+  std::string convError(const abi::Conv &conv, const abi::View *input,
+                        const abi::View *weights,
                         const abi::View *result) const {
-    int64_t groups = call.groups();
+    int64_t groups = conv.groups();
     if (groups < 1 || groups >= kLargest)
       return "has " + std::to_string(groups) + " groups";
     if (rank(weights) != rank(input) || rank(input) < 3)
       return mismatch();
     if (std::string error = spatialError(
-            input, result, [&](int64_t i) { return extent(weights, i + 2); },
-            false);
+            conv, input, result,
+            [&](int64_t i) { return extent(weights, i + 2); }, false);
         !error.empty())
       return error;
     if (extent(weights, 0) != extent(result, 1) ||
         extent(weights, 0) % groups != 0 ||
         extent(weights, 1) * groups != extent(input, 1))
       return mismatch();
-    if (!call.bias())
+    if (!conv.bias())
       return "";
     if (call.kind() != abi::CallKind::conv)
       return "has a bias, which a derivative of a convolution has not";
-    return prefixed("bias", broadcastError(call.bias(), {extent(result, 1)}));
+    return prefixed("bias", broadcastError(conv.bias(), {extent(result, 1)}));
   }
 
-  std::string convError() const {
+  std::string convError(const abi::Conv &conv) const {
     switch (call.kind()) {
     case abi::CallKind::conv_dx:
-      return convError(result, operand(1), operand(0));
+      return convError(conv, result, operand(1), operand(0));
     case abi::CallKind::conv_dw:
-      return convError(operand(0), result, operand(1));
+      return convError(conv, operand(0), result, operand(1));
     default:
-      return convError(operand(0), operand(1), result);
+      return convError(conv, operand(0), operand(1), result);
     }
   }
 
-  std::string poolError() const {
+  std::string poolError(const abi::Pool &pool) const {
     const abi::View *input = operand(0);
     if (rank(input) < 3)
       return mismatch();
     if (std::string error =
-            numbers(call.window(), rank(input) - 2, 1, "window");
+            numbers(pool.window(), rank(input) - 2, 1, "window");
         !error.empty())
       return error;
-    if (call.bias())
-      return "has a bias, which a pool has not";
     if (std::string error = spatialError(
-            input, result, [&](int64_t i) { return call.window()->Get(i); },
-            true);
+            pool, input, result,
+            [&](int64_t i) { return pool.window()->Get(i); }, true);
         !error.empty())
       return error;
     return extent(result, 1) == extent(input, 1) ? "" : mismatch();
   }
 
-  std::string attentionError() const {
+  std::string attentionError(const abi::Attention &attention) const {
     const abi::View *q = operand(0), *k = operand(1), *v = operand(2);
     for (const abi::View *view : {q, k, v, result})
       if (rank(view) != 4 || extent(view, 0) != extent(q, 0) ||
@@ -377,12 +397,12 @@ private:
     if (extent(k, 3) != extent(q, 3) || extent(v, 2) != extent(k, 2) ||
         extent(result, 2) != extent(q, 2) || extent(result, 3) != extent(v, 3))
       return mismatch();
-    if (call.bias() || length(call.post_ops()))
-      return "has a bias or post-ops, which attention has not";
+    if (length(call.post_ops()))
+      return "has post-ops, which attention has not";
     std::vector<int64_t> scores = {extent(q, 0), extent(q, 1), extent(q, 2),
                                    extent(k, 2)};
-    for (auto [mask, name] : {std::pair(call.mask_mul(), "mask_mul"),
-                              std::pair(call.mask_add(), "mask_add")})
+    for (auto [mask, name] : {std::pair(attention.mask_mul(), "mask_mul"),
+                              std::pair(attention.mask_add(), "mask_add")})
       if (mask)
         if (std::string error = broadcastError(mask, scores); !error.empty())
           return prefixed(name, error);
@@ -408,17 +428,14 @@ private:
                                      " does not fit");
   }
 
-  std::string recurrentError() const {
+  std::string recurrentError(const abi::Recurrent &layer) const {
     const abi::View *x = operand(0), *weights = operand(1);
-    const abi::Recurrent *layer = call.recurrent();
-    if (!layer)
-      return "does not say which recurrent layer it is";
-    if (layer->cell() > abi::Cell::MAX)
+    if (layer.cell() > abi::Cell::MAX)
       return "is a recurrent layer of an unknown kind";
-    if (call.bias() || length(call.post_ops()))
-      return "has a bias or post-ops, which a recurrent layer has not";
-    bool gru = layer->cell() == abi::Cell::gru;
-    bool lstm = layer->cell() == abi::Cell::lstm;
+    if (length(call.post_ops()))
+      return "has post-ops, which a recurrent layer has not";
+    bool gru = layer.cell() == abi::Cell::gru;
+    bool lstm = layer.cell() == abi::Cell::lstm;
     int64_t gates = lstm ? 4 : gru ? 3 : 1;
     if (rank(x) != 4 || rank(weights) != 3 || rank(result) != 4)
       return mismatch();
@@ -431,24 +448,24 @@ private:
         extent(result, 3) != hidden)
       return mismatch();
     int64_t functions = count * (lstm ? 3 : gru ? 2 : 1);
-    if (length(layer->reversed()) != count ||
-        length(layer->functions()) != functions)
+    if (length(layer.reversed()) != count ||
+        length(layer.functions()) != functions)
       return "has directions or functions that do not fit its weights";
-    for (const abi::GateFunction *function : *layer->functions())
+    for (const abi::GateFunction *function : *layer.functions())
       if (function->kind() > abi::GateFunctionKind::MAX)
         return "has a gate with an unknown function";
-    if ((layer->hidden_bias() && !gru) ||
-        ((layer->initial_cell() || layer->peepholes() || layer->coupled()) &&
+    if ((layer.hidden_bias() && !gru) ||
+        ((layer.initial_cell() || layer.peepholes() || layer.coupled()) &&
          !lstm))
       return "has an operand that a layer of its kind has not";
     std::vector<int64_t> state = {count, batch, hidden};
     for (const std::string &error :
-         {exactError(layer->lengths(), {batch}, true, "lengths"),
-          exactError(layer->initial(), state, false, "initial"),
-          exactError(layer->initial_cell(), state, false, "initial_cell"),
-          exactError(layer->peepholes(), {count, 3 * hidden}, false,
+         {exactError(layer.lengths(), {batch}, true, "lengths"),
+          exactError(layer.initial(), state, false, "initial"),
+          exactError(layer.initial_cell(), state, false, "initial_cell"),
+          exactError(layer.peepholes(), {count, 3 * hidden}, false,
                      "peepholes"),
-          exactError(layer->hidden_bias(), {count, hidden}, false,
+          exactError(layer.hidden_bias(), {count, hidden}, false,
                      "hidden_bias")})
       if (!error.empty())
         return error;
@@ -456,7 +473,7 @@ private:
   }
 
   const abi::Program &program;
-  const abi::LibraryCall &call;
+  const abi::Call &call;
   const abi::View *result = nullptr;
 };
 
@@ -495,8 +512,7 @@ std::string viewError(const abi::Program &program, const abi::View *view) {
   return "";
 }
 
-std::string libraryCallError(const abi::Program &program,
-                             const abi::LibraryCall &call) {
+std::string callError(const abi::Program &program, const abi::Call &call) {
   return CallVerifier(program, call).verify();
 }
 

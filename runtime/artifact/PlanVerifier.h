@@ -40,10 +40,9 @@ Status verifyPlan(const abi::Plan &plan, const std::string &path,
 /// refer to must have been checked.
 std::string programError(const abi::Plan &plan, int index);
 
-/// Checks shapes, strides and attributes of one library call. Returns what is
+/// Checks shapes, strides and attributes of one call. Returns what is
 /// wrong; empty if nothing is.
-std::string libraryCallError(const abi::Program &program,
-                             const abi::LibraryCall &call);
+std::string callError(const abi::Program &program, const abi::Call &call);
 
 /// Checks that a view lies inside its slot. Returns what is wrong; empty if
 /// nothing is.

@@ -202,10 +202,10 @@ private:
     case abi::Work::Dispatch:
       error = dispatchError(*instruction->work_as_Dispatch());
       break;
-    case abi::Work::LibraryCall:
-      error = libraryCallError(program, *instruction->work_as_LibraryCall());
+    case abi::Work::Call:
+      error = callError(program, *instruction->work_as_Call());
       if (error.empty())
-        error = sumError(*instruction->work_as_LibraryCall());
+        error = sumError(*instruction->work_as_Call());
       break;
     case abi::Work::Copy:
       error = copyError(*instruction->work_as_Copy());
@@ -225,7 +225,7 @@ private:
   }
 
   /// Of what a call adds upon: until then it has the bytes of the result.
-  std::string sumError(const abi::LibraryCall &call) const {
+  std::string sumError(const abi::Call &call) const {
     const abi::Slot &after = *program.slots()->Get(
         call.operands()->Get(length(call.operands()) - 1)->slot());
     for (int64_t i = 0; i < length(call.post_ops()); ++i) {

@@ -41,7 +41,7 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
     visit(SlotUse{slice->destination(), nullptr, true});
     return;
   }
-  const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+  const abi::Call *call = instruction.work_as_Call();
   if (!call)
     return;
   auto view = [&](const abi::View *used, bool written) {
@@ -51,10 +51,13 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
   int64_t last = length(call->operands()) - 1;
   for (int64_t i = 0; i < last; ++i)
     view(call->operands()->Get(i), false);
-  view(call->bias(), false);
-  view(call->mask_mul(), false);
-  view(call->mask_add(), false);
-  if (const abi::Recurrent *recurrent = call->recurrent())
+  if (const abi::Conv *conv = call->details_as_Conv())
+    view(conv->bias(), false);
+  if (const abi::Attention *attention = call->details_as_Attention()) {
+    view(attention->mask_mul(), false);
+    view(attention->mask_add(), false);
+  }
+  if (const abi::Recurrent *recurrent = call->details_as_Recurrent())
     for (const abi::View *used :
          {recurrent->lengths(), recurrent->initial(), recurrent->initial_cell(),
           recurrent->peepholes(), recurrent->hidden_bias()})

@@ -7,6 +7,7 @@
 
 #include "runtime/calibrate/CallProbe.h"
 
+#include "runtime/abi/Calls.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 namespace partita::runtime {
@@ -58,10 +59,18 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
   auto strides = pair(stride), dilations = pair(1),
        pads = pair((window - 1) / 2),
        pads_high = pair(window - 1 - (window - 1) / 2), windows = pair(window);
-  buffer.Finish(abi::CreateLibraryCall(buffer, kind, 0, 0, 0, 0, strides,
-                                       dilations, pads, pads_high, windows,
-                                       groups, false, 1, 0, 0, workspace > 0));
-  call.call = flatbuffers::GetRoot<abi::LibraryCall>(buffer.GetBufferPointer());
+  const abi::CallDetails type = abi::detailsOf(kind);
+  flatbuffers::Offset<void> details;
+  if (type == abi::CallDetails::Conv)
+    details = abi::CreateConv(buffer, strides, dilations, pads, pads_high,
+                              groups, workspace > 0)
+                  .Union();
+  else if (type == abi::CallDetails::Pool)
+    details =
+        abi::CreatePool(buffer, strides, dilations, pads, pads_high, windows)
+            .Union();
+  buffer.Finish(abi::CreateCall(buffer, kind, 0, type, details));
+  call.call = flatbuffers::GetRoot<abi::Call>(buffer.GetBufferPointer());
   context.reset();
   packs.clear(); // of another call, whose bytes may have lain here
   OnednnContext::Room room = kRoom;

@@ -89,7 +89,7 @@ private:
     forEachSlot(instruction, [&](const SlotUse &use) {
       at(use.slot)->written |= use.written;
     });
-    const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+    const abi::Call *call = instruction.work_as_Call();
     if (!call)
       return;
     // The result begins as what another slot left in the same bytes.

@@ -142,11 +142,12 @@ int64_t now() {
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-bool dropsNan(const abi::LibraryCall &call) {
+bool dropsNan(const abi::Call &call) {
   for (int64_t i = 0; i < length(call.post_ops()); ++i)
     if (rules::losesNan(call.post_ops()->Get(i)->kind()))
       return true;
-  return call.kind() == abi::CallKind::pool_max || call.winograd();
+  const abi::Conv *conv = call.details_as_Conv();
+  return call.kind() == abi::CallKind::pool_max || (conv && conv->winograd());
 }
 
 } // namespace
@@ -273,7 +274,7 @@ Status CpuDevice::findStates() {
 int64_t CpuDevice::largestRoom() const {
   int64_t largest = 0;
   auto visit = [&](const abi::Instruction &instruction) {
-    const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+    const abi::Call *call = instruction.work_as_Call();
     if (!call)
       return;
     Extents operands;
@@ -469,7 +470,7 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
         team));
   }
   ResolvedCall call =
-      resolveCall(*instruction.work_as_LibraryCall(),
+      resolveCall(*instruction.work_as_Call(),
                   [&](const abi::View &view) { return operand(view); });
   auto task = prepareCall(std::move(call), *context, team, pack);
   if (!task)
@@ -477,13 +478,13 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
                          text(instruction.label()) +
                          "': " + task.status().message());
   if (pack)
-    releasePacked(*instruction.work_as_LibraryCall(), **task);
+    releasePacked(*instruction.work_as_Call(), **task);
   return task;
 }
 
 /// What depends on weights only, and was reordered for the only call that reads
 /// it: at once, or loading would hold it twice.
-void CpuDevice::releasePacked(const abi::LibraryCall &call, Task &task) {
+void CpuDevice::releasePacked(const abi::Call &call, Task &task) {
   // Other plans may pack it in another order.
   if (length(call.operands()) < 2 || share->isShared)
     return;
@@ -527,8 +528,7 @@ Expected<Instance *> CpuDevice::prepare(int unit) {
     if (!task)
       return task.status();
     instance->tasks.push_back(std::move(*task));
-    const abi::LibraryCall *call =
-        described.instructions()->Get(i)->work_as_LibraryCall();
+    const abi::Call *call = described.instructions()->Get(i)->work_as_Call();
     const bool drops = call && !context->nanTeam() && dropsNan(*call);
     instance->drops_nan.push_back(drops);
     drops_nan |= drops;
@@ -757,7 +757,7 @@ void CpuDevice::releaseUnread() {
     const auto *instructions = program.units()->Get(i)->instructions();
     for (int64_t k = 0; k < length(instructions); ++k) {
       const abi::Instruction *instruction = instructions->Get(k);
-      const abi::LibraryCall *call = instruction->work_as_LibraryCall();
+      const abi::Call *call = instruction->work_as_Call();
       const abi::View *packable =
           call && (call->kind() == abi::CallKind::dot ||
                    call->kind() == abi::CallKind::conv ||

@@ -127,7 +127,7 @@ private:
                                               const Arena &stand_in,
                                               size_t &last_task);
   void findMovable(CpuInstance &instance);
-  void releasePacked(const abi::LibraryCall &call, Task &task);
+  void releasePacked(const abi::Call &call, Task &task);
   void releaseUnread();
   void countReaders();
   Status reserveScratch(const std::vector<CpuInstance *> &instances);

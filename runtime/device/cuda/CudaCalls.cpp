@@ -44,8 +44,7 @@ uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
   return uint32_t(1) << std::countr_zero(bits);
 }
 
-std::vector<rules::Step>
-CudaDevice::stepsOf(const abi::LibraryCall &call) const {
+std::vector<rules::Step> CudaDevice::stepsOf(const abi::Call &call) const {
   std::vector<rules::Step> steps;
   for (int64_t i = 0; i < length(call.post_ops()); ++i) {
     const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
@@ -62,8 +61,7 @@ CudaDevice::stepsOf(const abi::LibraryCall &call) const {
 
 /// The operands of a call, and those of two of its steps, if there are.
 std::vector<CudaInstance::Operand>
-CudaDevice::operandsOf(const abi::LibraryCall &call, int addend,
-                       int bias) const {
+CudaDevice::operandsOf(const abi::Call &call, int addend, int bias) const {
   std::vector<CudaInstance::Operand> operands;
   for (const abi::View *view : *call.operands())
     operands.push_back(operand(*view));
@@ -74,7 +72,7 @@ CudaDevice::operandsOf(const abi::LibraryCall &call, int addend,
   return operands;
 }
 
-Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
+Status CudaDevice::addCall(CudaInstance &instance, const abi::Call &call,
                            const char *label) {
   switch (call.kind()) {
   case abi::CallKind::dot:
@@ -87,19 +85,18 @@ Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
   case abi::CallKind::attention:
     return addAttention(instance, call, label);
   default:
-    return Status::error(std::string("GPUs have no library call '") +
+    return Status::error(std::string("GPUs have no call '") +
                          abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
   }
 }
 
-Status CudaDevice::addProduct(CudaInstance &instance,
-                              const abi::LibraryCall &call, const char *label) {
+Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
+                              const char *label) {
   rules::Product wanted{tensorOf(*call.operands()->Get(0)),
                         tensorOf(*call.operands()->Get(1)),
                         tensorOf(*call.operands()->Get(2)), stepsOf(call)};
   rules::Matmul matmul;
-  const char *why = call.bias() ? "its bias is no post-op"
-                                : rules::describeMatmul(wanted, matmul);
+  const char *why = rules::describeMatmul(wanted, matmul);
   if (why)
     return Status::error("cuBLASLt does not compute the product, because " +
                          std::string(why) + kAdvice);
@@ -148,21 +145,21 @@ numbers(const flatbuffers::Vector<int64_t> *values) {
   return {values->data(), values->size()};
 }
 
-Status CudaDevice::addConvolution(CudaInstance &instance,
-                                  const abi::LibraryCall &call,
+Status CudaDevice::addConvolution(CudaInstance &instance, const abi::Call &call,
                                   const char *label) {
+  const abi::Conv &given = *call.details_as_Conv();
   rules::Convolution wanted{tensorOf(*call.operands()->Get(0)),
                             tensorOf(*call.operands()->Get(1)),
                             tensorOf(*call.operands()->Get(2)),
-                            numbers(call.strides()),
-                            numbers(call.dilations()),
-                            numbers(call.pads_low()),
-                            numbers(call.pads_high()),
-                            call.groups(),
+                            numbers(given.strides()),
+                            numbers(given.dilations()),
+                            numbers(given.pads_low()),
+                            numbers(given.pads_high()),
+                            given.groups(),
                             stepsOf(call)};
   rules::Conv conv;
-  const char *why = call.bias() ? "its bias is no post-op"
-                                : rules::describeConv(wanted, conv);
+  const char *why = given.bias() ? "its bias is no post-op"
+                                 : rules::describeConv(wanted, conv);
   if (why)
     return Status::error("cuDNN does not compute the convolution, because " +
                          std::string(why) + kAdvice);
@@ -184,15 +181,16 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
   return Status();
 }
 
-Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
+Status CudaDevice::addPool(CudaInstance &instance, const abi::Call &call,
                            const char *label) {
+  const abi::Pool &given = *call.details_as_Pool();
   rules::Pool pool;
   const char *why = rules::describePool(
       {tensorOf(*call.operands()->Get(0)), tensorOf(*call.operands()->Get(1)),
-       call.kind() == abi::CallKind::pool_avg, call.include_pad(),
-       numbers(call.window()), numbers(call.strides()),
-       numbers(call.dilations()), numbers(call.pads_low()),
-       numbers(call.pads_high()), length(call.post_ops()) > 0},
+       call.kind() == abi::CallKind::pool_avg, given.include_pad(),
+       numbers(given.window()), numbers(given.strides()),
+       numbers(given.dilations()), numbers(given.pads_low()),
+       numbers(given.pads_high()), length(call.post_ops()) > 0},
       pool);
   if (why)
     return Status::error("cuDNN does not compute the pool, because " +
@@ -214,17 +212,17 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
   return Status();
 }
 
-Status CudaDevice::addAttention(CudaInstance &instance,
-                                const abi::LibraryCall &call,
+Status CudaDevice::addAttention(CudaInstance &instance, const abi::Call &call,
                                 const char *label) {
   auto mask = [&](const abi::View *view) {
     return view ? std::optional(tensorOf(*view)) : std::nullopt;
   };
+  const abi::Attention &given = *call.details_as_Attention();
   rules::Attention attention;
   const char *why = rules::describeAttention(
       {tensorOf(*call.operands()->Get(0)), tensorOf(*call.operands()->Get(1)),
        tensorOf(*call.operands()->Get(2)), tensorOf(*call.operands()->Get(3)),
-       mask(call.mask_mul()), mask(call.mask_add()),
+       mask(given.mask_mul()), mask(given.mask_add()),
        length(call.post_ops()) > 0},
       attention);
   if (why)
@@ -238,14 +236,14 @@ Status CudaDevice::addAttention(CudaInstance &instance,
   if (!library)
     return library.status();
   std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
-  if (call.mask_add())
-    operands.push_back(operand(*call.mask_add()));
+  if (given.mask_add())
+    operands.push_back(operand(*given.mask_add()));
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.cache = &(*library)->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task = cudnn::EngineTask::prepare(*library, attention, call.scale(),
+  auto task = cudnn::EngineTask::prepare(*library, attention, given.scale(),
                                          wishes, workspace);
   if (!task)
     return task.status();

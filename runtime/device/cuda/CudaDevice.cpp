@@ -183,9 +183,8 @@ size_t CudaDevice::workspaceBytes() const {
   bool any = false;
   auto visit = [&](const auto *instructions) {
     for (int64_t i = 0; i < length(instructions); ++i)
-      any |=
-          instructions->Get(static_cast<unsigned>(i))->work_as_LibraryCall() !=
-          nullptr;
+      any |= instructions->Get(static_cast<unsigned>(i))->work_as_Call() !=
+             nullptr;
   };
   visit(program.load());
   for (int64_t i = 0; i < length(program.units()); ++i)
@@ -415,7 +414,7 @@ Status CudaDevice::add(CudaInstance &instance,
                       rowPart(*slice), label);
     return Status();
   }
-  Status status = addCall(instance, *instruction.work_as_LibraryCall(), label);
+  Status status = addCall(instance, *instruction.work_as_Call(), label);
   return status.ok() ? status
                      : Status::error(std::string("'") + label +
                                      "': " + status.message());

@@ -87,20 +87,20 @@ private:
   CudaInstance::Operand operand(int slot) const;
   RowPart rowPart(const abi::Slice &slice) const;
   Status add(CudaInstance &instance, const abi::Instruction &instruction);
-  Status addCall(CudaInstance &instance, const abi::LibraryCall &call,
+  Status addCall(CudaInstance &instance, const abi::Call &call,
                  const char *label);
   CudaInstance::Operand operand(const abi::View &view) const;
   rules::Tensor tensorOf(const abi::View &view) const;
-  std::vector<rules::Step> stepsOf(const abi::LibraryCall &call) const;
-  std::vector<CudaInstance::Operand> operandsOf(const abi::LibraryCall &call,
+  std::vector<rules::Step> stepsOf(const abi::Call &call) const;
+  std::vector<CudaInstance::Operand> operandsOf(const abi::Call &call,
                                                 int addend, int bias) const;
-  Status addProduct(CudaInstance &instance, const abi::LibraryCall &call,
+  Status addProduct(CudaInstance &instance, const abi::Call &call,
                     const char *label);
-  Status addConvolution(CudaInstance &instance, const abi::LibraryCall &call,
+  Status addConvolution(CudaInstance &instance, const abi::Call &call,
                         const char *label);
-  Status addPool(CudaInstance &instance, const abi::LibraryCall &call,
+  Status addPool(CudaInstance &instance, const abi::Call &call,
                  const char *label);
-  Status addAttention(CudaInstance &instance, const abi::LibraryCall &call,
+  Status addAttention(CudaInstance &instance, const abi::Call &call,
                       const char *label);
   Expected<std::shared_ptr<cudnn::Library>> openDnn();
   static uint32_t alignmentOf(const CudaInstance::Operand &operand);

@@ -294,7 +294,7 @@ TEST(CudaCall, OtherCallsAreRefused) {
   scan.combine = abi::Combine::sum;
   scan.views = {plan.tensor(DType::f32, {1, 4, 4})};
   plan.add(scan, DType::f32, {1, 4, 4});
-  EXPECT_EQ(refusal(plan), "cuda:0: 'scan1': GPUs have no library call 'scan': "
+  EXPECT_EQ(refusal(plan), "cuda:0: 'scan1': GPUs have no call 'scan': "
                            "compile the model for this kind of device");
 }
 

@@ -52,7 +52,7 @@ public:
                *instructions) {
     if (instructions)
       for (const abi::Instruction *each : *instructions)
-        if (const abi::LibraryCall *call = each->work_as_LibraryCall())
+        if (const abi::Call *call = each->work_as_Call())
           add(*call, each->label() ? each->label()->str() : "");
   }
 
@@ -93,7 +93,7 @@ private:
     to << ';';
   }
 
-  void add(const abi::LibraryCall &call, std::string node) {
+  void add(const abi::Call &call, std::string node) {
     Asked asked{
         std::move(node), call.kind() != abi::CallKind::conv, {}, {}, {}};
     asked.wishes.workspace = static_cast<size_t>(program.workspace_bytes());
@@ -111,8 +111,7 @@ private:
     known.emplace(key.str(), std::move(asked));
   }
 
-  const char *addConv(const abi::LibraryCall &call, Asked &asked,
-                      std::ostream &key) {
+  const char *addConv(const abi::Call &call, Asked &asked, std::ostream &key) {
     std::vector<rules::Step> steps;
     if (call.post_ops())
       for (const abi::PostOp *post : *call.post_ops()) {
@@ -121,11 +120,12 @@ private:
           steps.back().operand = tensorOf(*post->view());
       }
     rules::Conv &conv = asked.conv;
+    const abi::Conv &given = *call.details_as_Conv();
     const auto &operands = *call.operands();
     const char *why = rules::describeConv(
         {tensorOf(*operands[0]), tensorOf(*operands[1]), tensorOf(*operands[2]),
-         numbers(call.strides()), numbers(call.dilations()),
-         numbers(call.pads_low()), numbers(call.pads_high()), call.groups(),
+         numbers(given.strides()), numbers(given.dilations()),
+         numbers(given.pads_low()), numbers(given.pads_high()), given.groups(),
          steps},
         conv);
     if (why)
@@ -145,16 +145,17 @@ private:
     return nullptr;
   }
 
-  const char *addPool(const abi::LibraryCall &call, Asked &asked,
-                      std::ostream &key) {
+  const char *addPool(const abi::Call &call, Asked &asked, std::ostream &key) {
     rules::Pool &pool = asked.pool;
+    const abi::Pool &given = *call.details_as_Pool();
     const auto &operands = *call.operands();
     const char *why = rules::describePool(
         {tensorOf(*operands[0]), tensorOf(*operands[1]),
-         call.kind() == abi::CallKind::pool_avg, call.include_pad(),
-         numbers(call.window()), numbers(call.strides()),
-         numbers(call.dilations()), numbers(call.pads_low()),
-         numbers(call.pads_high()), call.post_ops() && call.post_ops()->size()},
+         call.kind() == abi::CallKind::pool_avg, given.include_pad(),
+         numbers(given.window()), numbers(given.strides()),
+         numbers(given.dilations()), numbers(given.pads_low()),
+         numbers(given.pads_high()),
+         call.post_ops() && call.post_ops()->size()},
         pool);
     if (why)
       return why;

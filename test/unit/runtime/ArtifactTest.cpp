@@ -217,7 +217,6 @@ TEST_F(ArtifactTest, NoChangeOfThePlanCrashes) {
   InstructionSpec dot;
   int weight = plan.addWeight(0, {4, 4}, std::vector<float>(16));
   dot.views = {{0, {4, 4}, {4, 1}}, plan.view(0, weight), {1, {4, 4}, {4, 1}}};
-  dot.bias = {0, {4}, {1}};
   dot.post_ops.push_back({abi::PostOpKind::add, 0, 0, {0, {4, 4}, {0, 1}}});
   plan.programs[0].units[0].instructions.push_back(dot);
   const std::vector<uint8_t> good = encode(plan);
@@ -664,7 +663,7 @@ PlanSpec plan(const InstructionSpec &call) {
   return plan;
 }
 
-TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
+TEST_F(ArtifactTest, RefusesWrongCalls) {
   InstructionSpec dot;
   dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {1, {4, 2}, {2, 1}}};
   EXPECT_EQ(open(plan(dot)), "");
@@ -684,8 +683,9 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong.views[0].strides = {4, 1};
   expectError(plan(wrong), "strides that interleave");
   wrong = dot;
-  wrong.mask_add = {1000, {4, 2}, {2, 1}};
-  expectError(plan(wrong), "has a mask");
+  wrong.details = abi::CallDetails::Attention;
+  expectError(plan(wrong),
+              "is of the kind dot and has the details 'Attention'");
   wrong = dot;
   wrong.views.pop_back();
   expectError(plan(wrong), "has 2 operands");
@@ -771,8 +771,11 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
   wrong.views[0] = {0, {1, 8, 4}, {32, 4, 1}, 32};
   expectError(plan(wrong), "does not begin with its slot");
   wrong = scan;
-  wrong.bias = {0, {4}, {1}};
-  expectError(plan(wrong), "has a bias or post-ops");
+  wrong.post_ops.push_back({abi::PostOpKind::relu});
+  expectError(plan(wrong), "has post-ops");
+  wrong = scan;
+  wrong.details = abi::CallDetails::NONE;
+  expectError(plan(wrong), "is of the kind scan and has the details 'NONE'");
 
   InstructionSpec choice;
   choice.call = abi::CallKind::top_k;

@@ -29,16 +29,17 @@ TEST(Dot, WeightsBiasRelu) {
   });
 }
 
-TEST(Dot, BiasOperand) {
+TEST(Dot, BiasOfBatches) {
   CallCase call;
   call.operands = {
       Tensor::random({2, 3, 8}, 1),
       Tensor::random({8, 16}, 2).asWeight().seenAs({2, 8, 16}, {0, 16, 1})};
   call.result = Tensor::random({2, 3, 16}, 3);
-  call.bias = Tensor::random({16}, 4).asWeight();
+  call.spec.post_ops = {postOp(abi::PostOpKind::add)};
+  Tensor bias = Tensor::random({16}, 4).asWeight();
+  call.post_operands = {{0, bias.seenAs({2, 3, 16}, {0, 0, 1})}};
   expectCall(call, [&](const Shape &i) {
-    return dotAt(call.operands[0], call.operands[1], i) +
-           call.bias.values[i[2]];
+    return dotAt(call.operands[0], call.operands[1], i) + bias.values[i[2]];
   });
 }
 

@@ -20,6 +20,7 @@
 #ifndef PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 #define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
+#include "runtime/abi/Calls.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/GpuUses.h"
 #include "runtime/abi/Steps.h"
@@ -33,6 +34,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -74,7 +76,7 @@ struct PostOpSpec {
 /// An instruction. `type` says which kind of work it is, and so which fields it
 /// uses.
 struct InstructionSpec {
-  abi::Work type = abi::Work::LibraryCall;
+  abi::Work type = abi::Work::Call;
   std::string label = "node";
   // Dispatch
   int kernel = 0, results = 1;
@@ -84,7 +86,7 @@ struct InstructionSpec {
   std::vector<int> axes;
   // Dispatch
   int64_t extent = 1, grain = 1;
-  // LibraryCall
+  // Call
   abi::CallKind call = abi::CallKind::dot;
   std::vector<ViewSpec> views;
   ViewSpec bias, mask_mul, mask_add;
@@ -96,6 +98,8 @@ struct InstructionSpec {
   bool winograd = false;
   abi::Combine combine = abi::Combine::replace;
   bool largest = false;
+  /// Instead of those of the kind of call.
+  std::optional<abi::CallDetails> details;
 };
 
 struct UnitSpec {
@@ -450,19 +454,47 @@ private:
       posts.push_back(abi::CreatePostOp(fbb, post.kind, post.alpha, post.beta,
                                         encode(post.view), post.before));
     auto operands = fbb.CreateVector(views);
-    auto bias = encode(spec.bias), mul = encode(spec.mask_mul),
-         add = encode(spec.mask_add);
-    auto strides = fbb.CreateVector(spec.strides),
-         dilations = fbb.CreateVector(spec.dilations),
-         low = fbb.CreateVector(spec.pads_low),
-         high = fbb.CreateVector(spec.pads_high),
-         window = fbb.CreateVector(spec.window);
     auto post_ops = fbb.CreateVector(posts);
-    return abi::CreateLibraryCall(
-               fbb, spec.call, operands, bias, mul, add, strides, dilations,
-               low, high, window, spec.groups, spec.include_pad, spec.scale,
-               post_ops, 0, spec.winograd, spec.combine, spec.largest)
+    const abi::CallDetails kind =
+        spec.details.value_or(abi::detailsOf(spec.call));
+    auto details = encodeDetails(spec, kind);
+    return abi::CreateCall(fbb, spec.call, operands, kind, details, post_ops)
         .Union();
+  }
+
+  flatbuffers::Offset<void> encodeDetails(const InstructionSpec &spec,
+                                          abi::CallDetails kind) {
+    auto longs = [&](const Shape &values) { return fbb.CreateVector(values); };
+    switch (kind) {
+    case abi::CallDetails::Conv: {
+      auto strides = longs(spec.strides), dilations = longs(spec.dilations),
+           low = longs(spec.pads_low), high = longs(spec.pads_high);
+      auto bias = encode(spec.bias);
+      return abi::CreateConv(fbb, strides, dilations, low, high, spec.groups,
+                             spec.winograd, bias)
+          .Union();
+    }
+    case abi::CallDetails::Pool: {
+      auto strides = longs(spec.strides), dilations = longs(spec.dilations),
+           low = longs(spec.pads_low), high = longs(spec.pads_high),
+           window = longs(spec.window);
+      return abi::CreatePool(fbb, strides, dilations, low, high, window,
+                             spec.include_pad)
+          .Union();
+    }
+    case abi::CallDetails::Attention: {
+      auto mul = encode(spec.mask_mul), add = encode(spec.mask_add);
+      return abi::CreateAttention(fbb, mul, add, spec.scale).Union();
+    }
+    case abi::CallDetails::Recurrent:
+      return abi::CreateRecurrent(fbb).Union();
+    case abi::CallDetails::TopK:
+      return abi::CreateTopK(fbb, spec.largest).Union();
+    case abi::CallDetails::Combination:
+      return abi::CreateCombination(fbb, spec.combine).Union();
+    default:
+      return 0;
+    }
   }
 
   flatbuffers::Offset<abi::Instruction> encode(const InstructionSpec &spec) {

@@ -251,7 +251,7 @@ static std::string rowName(const Model &model, int device) {
 }
 
 std::string kindOf(const Model &model, const abi::Instruction &instruction) {
-  if (const abi::LibraryCall *call = instruction.work_as_LibraryCall())
+  if (const abi::Call *call = instruction.work_as_Call())
     return abi::EnumNameCallKind(call->kind());
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
     return dispatch->kernel() >= 0 &&

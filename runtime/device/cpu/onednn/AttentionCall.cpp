@@ -309,7 +309,7 @@ private:
     part.scores = worker.buffer;
     part.rows = kind.rows;
     part.columns = kind.columns;
-    part.scale = call.call->scale();
+    part.scale = call.call->details_as_Attention()->scale();
     auto mask = [&](bool present, const Operand &operand, ScoreMask &mask) {
       if (present)
         mask = {at(operand, batch, head, row), operand.strides[2],

@@ -35,12 +35,12 @@ struct Windows {
   int64_t groups = 1;
 };
 
-Windows windowsOf(const abi::LibraryCall &call) {
+Windows windowsOf(const abi::Conv &conv) {
   auto numbers = [](const flatbuffers::Vector<int64_t> *all) {
     return std::vector<int64_t>(all->begin(), all->end());
   };
-  return {numbers(call.strides()), numbers(call.dilations()),
-          numbers(call.pads_low()), call.groups()};
+  return {numbers(conv.strides()), numbers(conv.dilations()),
+          numbers(conv.pads_low()), conv.groups()};
 }
 
 class Conv {
@@ -67,8 +67,9 @@ public:
       biasAsPostOp();
     // Where the processor or the room does not allow it, directly; and where
     // NaN is kept: a tile's sums would bring it to pixels that have none.
-    if (call.call->winograd() && pack && weights().constant && channels_last &&
-        !context.nanTeam()) {
+    const abi::Conv &given = *call.call->details_as_Conv();
+    if (given.winograd() && given.strides()->size() == 2 && pack &&
+        weights().constant && channels_last && !context.nanTeam()) {
       if (auto task = prepareWinograd(call, padsHigh(), context))
         return task;
       if (auto task = prepareTiledWinograd(call, context, team))
@@ -401,7 +402,7 @@ private:
 Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
-  Windows windows = windowsOf(*call.call);
+  Windows windows = windowsOf(*call.call->details_as_Conv());
   if (!multipliesIntegers(call))
     return Conv(std::move(call), std::move(windows), context)
         .prepare(team, pack);

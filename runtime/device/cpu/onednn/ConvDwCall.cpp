@@ -32,7 +32,8 @@ class ConvDw final : public Task {
 public:
   ConvDw(ResolvedCall resolved, const ThreadTeam &team)
       : call(std::move(resolved)), team(team),
-        windows(*call.call, x(), dw(), dy()), slices(sliceCall()) {}
+        windows(*call.call->details_as_Conv(), x(), dw(), dy()),
+        slices(sliceCall()) {}
 
   Status prepare(OnednnContext &context) {
     if (!liesDensely(x(), true) || !liesDensely(dy(), true))

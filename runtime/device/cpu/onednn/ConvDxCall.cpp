@@ -16,7 +16,7 @@ class ConvDx {
 public:
   ConvDx(ResolvedCall resolved, OnednnContext &context)
       : call(std::move(resolved)), context(context),
-        windows(*call.call, dx(), weights(), dy()) {}
+        windows(*call.call->details_as_Conv(), dx(), weights(), dy()) {}
 
   Expected<std::unique_ptr<Task>> prepare() {
     groupWeights();

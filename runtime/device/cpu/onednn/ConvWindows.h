@@ -19,14 +19,13 @@ struct ConvWindows {
 
   /// `x`, `weights`, `y`: operands of the call, the result among them. Rows
   /// become images of height 1, for which the library has more code.
-  ConvWindows(const abi::LibraryCall &call, Operand &x, Operand &weights,
-              Operand &y)
-      : groups(call.groups()) {
-    for (int64_t i = 0; i < length(call.strides()); ++i) {
-      strides.push_back(call.strides()->Get(i));
+  ConvWindows(const abi::Conv &conv, Operand &x, Operand &weights, Operand &y)
+      : groups(conv.groups()) {
+    for (int64_t i = 0; i < length(conv.strides()); ++i) {
+      strides.push_back(conv.strides()->Get(i));
       // The library counts the elements between two taps.
-      skipped.push_back(call.dilations()->Get(i) - 1);
-      padsLow.push_back(call.pads_low()->Get(i));
+      skipped.push_back(conv.dilations()->Get(i) - 1);
+      padsLow.push_back(conv.pads_low()->Get(i));
     }
     if (x.rank() == 3) {
       for (Operand *operand : {&x, &weights, &y})

@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/own/IntegerProduct.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/own/IntegerProduct.h"
 
 #include <algorithm>
 
@@ -67,8 +67,7 @@ private:
     return all;
   }
 
-  /// Broadcasts by strides only; a bias becomes the first post-op, and is made
-  /// a bias again if it has the form the library wants.
+  /// Broadcasts by strides only.
   void normalise() {
     int batch = result().rank() - 2;
     for (Operand *operand : {&lhs(), &rhs()}) {
@@ -76,18 +75,6 @@ private:
       std::copy_n(result().dims.begin(), batch, shape.begin());
       operand->broadcastTo(shape);
     }
-    if (!call.has_bias)
-      return;
-    PostOperation add;
-    add.kind = abi::PostOpKind::add;
-    add.operand = call.bias;
-    while (add.operand.rank() < result().rank()) {
-      add.operand.dims.insert(add.operand.dims.begin(), 1);
-      add.operand.strides.insert(add.operand.strides.begin(), 0);
-    }
-    add.operand.broadcastTo(result().dims);
-    call.post_ops.insert(call.post_ops.begin(), std::move(add));
-    call.has_bias = false;
   }
 
   static bool joins(const Operand &operand, int axis) {

@@ -14,7 +14,7 @@
 namespace partita::runtime {
 
 ResolvedCall
-resolveCall(const abi::LibraryCall &call,
+resolveCall(const abi::Call &call,
             const std::function<Operand(const abi::View &)> &resolve) {
   ResolvedCall resolved;
   resolved.call = &call;
@@ -25,10 +25,13 @@ resolveCall(const abi::LibraryCall &call,
     if (present)
       operand = resolve(*view);
   };
-  optional(call.bias(), resolved.has_bias, resolved.bias);
-  optional(call.mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
-  optional(call.mask_add(), resolved.has_mask_add, resolved.mask_add);
-  if (const abi::Recurrent *layer = call.recurrent())
+  if (const abi::Conv *conv = call.details_as_Conv())
+    optional(conv->bias(), resolved.has_bias, resolved.bias);
+  if (const abi::Attention *attention = call.details_as_Attention()) {
+    optional(attention->mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
+    optional(attention->mask_add(), resolved.has_mask_add, resolved.mask_add);
+  }
+  if (const abi::Recurrent *layer = call.details_as_Recurrent())
     for (auto [view, to] :
          {std::pair(layer->lengths(), &resolved.lengths),
           std::pair(layer->initial(), &resolved.initial),
@@ -54,15 +57,17 @@ resolveCall(const abi::LibraryCall &call,
 
 namespace {
 
-rules::CallShape shapeOf(const abi::LibraryCall &call, const Extents &operands,
+rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,
                          bool integers) {
   rules::CallShape shape;
   shape.kind = call.kind();
   shape.operands.assign(operands.begin(), operands.end());
-  shape.groups = call.groups();
   shape.integers = integers;
-  shape.winograd = call.winograd() && operands[0].size() == 4;
-  if (const abi::Recurrent *layer = call.recurrent())
+  if (const abi::Conv *conv = call.details_as_Conv()) {
+    shape.groups = conv->groups();
+    shape.winograd = conv->winograd() && operands[0].size() == 4;
+  }
+  if (const abi::Recurrent *layer = call.details_as_Recurrent())
     shape.resets_first =
         layer->cell() == abi::Cell::gru && !layer->hidden_bias();
   return shape;
@@ -75,7 +80,7 @@ rules::Strided stridesOf(const abi::View &view) {
 
 /// The plan's verifier takes any post-op whose operand fits; this library may
 /// compute it wrongly without an error.
-Status checkPostOps(const abi::LibraryCall &call) {
+Status checkPostOps(const abi::Call &call) {
   const int64_t count = length(call.post_ops());
   for (int64_t i = 0; i < count; ++i) {
     const abi::PostOp &post = *call.post_ops()->Get(i);
@@ -100,7 +105,7 @@ Status checkPostOps(const abi::LibraryCall &call) {
 
 } // namespace
 
-int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
+int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
                       bool constant_weights) {
   return rules::workspaceRoom(shapeOf(call, operands, false), constant_weights);
 }
@@ -132,7 +137,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
 #include "runtime/device/cpu/onednn/rules/Calls.def"
 #undef PARTITA_CALL
   }
-  return Status::error("a library call of an unknown kind");
+  return Status::error("a call of an unknown kind");
 }
 
 } // namespace partita::runtime

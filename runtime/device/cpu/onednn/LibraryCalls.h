@@ -27,10 +27,10 @@ struct PostOperation {
   Operand operand; ///< binary only; as long as the result on every axis
 };
 
-/// A library call with the addresses of one binding. The plan verifier has
+/// A call with the addresses of one binding. The plan verifier has
 /// checked its shapes and attributes.
 struct ResolvedCall {
-  const abi::LibraryCall *call = nullptr;
+  const abi::Call *call = nullptr;
   std::vector<Operand> operands;
   std::vector<PostOperation> post_ops;
   bool has_bias = false, has_mask_mul = false, has_mask_add = false;
@@ -44,7 +44,7 @@ struct ResolvedCall {
 /// Resolves the views of `call`. `resolve(view)` gives the address of a view,
 /// and whether it is constant.
 ResolvedCall
-resolveCall(const abi::LibraryCall &call,
+resolveCall(const abi::Call &call,
             const std::function<Operand(const abi::View &)> &resolve);
 
 /// The extents of each operand of a call, and of its result.
@@ -53,7 +53,7 @@ using Extents = std::vector<std::vector<int64_t>>;
 /// The bytes of scratch on each core that the plan has for this call beyond
 /// what it has for every call. The compiler counts by the same rules. The plan
 /// verifier has checked the call.
-int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
+int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
                       bool constant_weights);
 
 /// Creates primitives and packs constant weights. Without `pack`, operands stay

@@ -18,10 +18,10 @@ namespace {
 /// takes about 35 ns for each vector of the result besides what the window
 /// takes (Zen 3, oneDNN 2.6), its code for SSE none of that and three times as
 /// long for an element of the window.
-bool prefersSse(const OwnedPrimitiveDesc &desc, const abi::LibraryCall &call) {
+bool prefersSse(const OwnedPrimitiveDesc &desc, const abi::Pool &pool) {
   constexpr int64_t kMostElements = 32;
   int64_t elements = 1;
-  for (int64_t extent : *call.window())
+  for (int64_t extent : *pool.window())
     elements *= std::min(extent, kMostElements + 1);
   __builtin_cpu_init();
   return elements <= kMostElements && __builtin_cpu_is("amd") &&
@@ -33,7 +33,8 @@ bool prefersSse(const OwnedPrimitiveDesc &desc, const abi::LibraryCall &call) {
 Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
                                             OnednnContext &context,
                                             const ThreadTeam &, bool) {
-  const abi::LibraryCall &call = *resolved.call;
+  const abi::Call &call = *resolved.call;
+  const abi::Pool &pool = *call.details_as_Pool();
   if (context.nanTeam() && call.kind() == abi::CallKind::pool_max)
     return makeNanKeepingPool(resolved, *context.nanTeam());
   const Operand &input = resolved.operands[0], &result = resolved.operands[1];
@@ -47,14 +48,14 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
   // to end where the padding does.
   std::vector<int64_t> dilations, pads_high;
   for (int i = 0; i < input.rank() - 2; ++i) {
-    dilations.push_back(call.dilations()->Get(i) - 1);
-    pads_high.push_back((result.dims[i + 2] - 1) * call.strides()->Get(i) +
-                        (call.window()->Get(i) - 1) * call.dilations()->Get(i) +
-                        1 - input.dims[i + 2] - call.pads_low()->Get(i));
+    dilations.push_back(pool.dilations()->Get(i) - 1);
+    pads_high.push_back((result.dims[i + 2] - 1) * pool.strides()->Get(i) +
+                        (pool.window()->Get(i) - 1) * pool.dilations()->Get(i) +
+                        1 - input.dims[i + 2] - pool.pads_low()->Get(i));
   }
   dnnl_alg_kind_t algorithm =
       call.kind() == abi::CallKind::pool_max ? dnnl_pooling_max
-      : call.include_pad()                   ? dnnl_pooling_avg_include_padding
+      : pool.include_pad()                   ? dnnl_pooling_avg_include_padding
                                              : dnnl_pooling_avg_exclude_padding;
 
   OwnedAttr attr;
@@ -65,11 +66,11 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
   OwnedPrimitiveDesc desc;
   dnnl_status_t status = dnnl_pooling_v2_forward_desc_init(
       &op, dnnl_forward_inference, algorithm, &src, &dst,
-      call.strides()->data(), call.window()->data(), dilations.data(),
-      call.pads_low()->data(), pads_high.data());
+      pool.strides()->data(), pool.window()->data(), dilations.data(),
+      pool.pads_low()->data(), pads_high.data());
   if (status == dnnl_success)
     status = context.choose(&op, attr, desc);
-  if (status == dnnl_success && prefersSse(desc, call))
+  if (status == dnnl_success && prefersSse(desc, pool))
     if (OwnedPrimitiveDesc sse;
         context.choose(&op, attr, sse, [](const OwnedPrimitiveDesc &each) {
           return isNamed(each, "jit:sse41") ? 0 : -1;

@@ -113,7 +113,7 @@ struct Direction {
 class Recurrent final : public Task {
 public:
   explicit Recurrent(ResolvedCall resolved)
-      : call(std::move(resolved)), plan(*call.call->recurrent()) {
+      : call(std::move(resolved)), plan(*call.call->details_as_Recurrent()) {
     steps = x().dims[0];
     batch = x().dims[1];
     hidden = weights().dims[2];

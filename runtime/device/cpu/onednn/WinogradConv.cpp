@@ -127,12 +127,12 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
   OwnedAttr attr;
   if (Status status = makeAttributes(post_ops, describe, attr); !status.ok())
     return status;
+  const abi::Conv &given = *call.call->details_as_Conv();
   dnnl_convolution_desc_t op;
   dnnl_status_t status = dnnl_convolution_forward_desc_init(
       &op, dnnl_forward_inference, dnnl_convolution_winograd, &any_input,
       &any_weights, call.has_bias ? &bias : nullptr, &any_result,
-      call.call->strides()->data(), call.call->pads_low()->data(),
-      pads_high.data());
+      given.strides()->data(), given.pads_low()->data(), pads_high.data());
   if (status != dnnl_success)
     return Status::error(onednnText(status));
 
@@ -201,7 +201,8 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
 Expected<std::unique_ptr<Task>>
 prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
                 OnednnContext &context) {
-  if (call.operands[0].rank() != 4 || call.call->groups() != 1 ||
+  if (call.operands[0].rank() != 4 ||
+      call.call->details_as_Conv()->groups() != 1 ||
       std::any_of(call.post_ops.begin(), call.post_ops.end(),
                   [](const PostOperation &post) {
                     return post.kind >= abi::PostOpKind::add;

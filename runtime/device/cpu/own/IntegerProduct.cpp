@@ -243,13 +243,19 @@ private:
   }
 };
 
+int64_t groupsOf(const ResolvedCall &call) {
+  return call.call->details_as_Conv()->groups();
+}
+
 /// How the windows of a convolution lie, and the way through them.
 class Windows {
 public:
-  explicit Windows(const abi::LibraryCall &call, const ResolvedCall &resolved)
-      : strides(call.strides()->begin(), call.strides()->end()),
-        dilations(call.dilations()->begin(), call.dilations()->end()),
-        pads(call.pads_low()->begin(), call.pads_low()->end()),
+  explicit Windows(const ResolvedCall &resolved)
+      : Windows(*resolved.call->details_as_Conv(), resolved) {}
+  Windows(const abi::Conv &conv, const ResolvedCall &resolved)
+      : strides(conv.strides()->begin(), conv.strides()->end()),
+        dilations(conv.dilations()->begin(), conv.dilations()->end()),
+        pads(conv.pads_low()->begin(), conv.pads_low()->end()),
         input(resolved.operands[0]), weights(resolved.operands[1]),
         result(resolved.operands[2]) {
     steps.resize(static_cast<size_t>(taps()));
@@ -331,10 +337,10 @@ private:
 class IntegerConv final : public IntegerRowsTask {
 public:
   IntegerConv(const ResolvedCall &call, const ThreadTeam &team)
-      : IntegerRowsTask(call, team), windows(*call.call, call),
-        inputs(right.dims[1]), outputs(right.dims[0] / call.call->groups()) {
-    setShape(call.call->groups(), windows.pixels(), outputs,
-             windows.taps() * inputs, result.strides[1]);
+      : IntegerRowsTask(call, team), windows(call), inputs(right.dims[1]),
+        outputs(right.dims[0] / groupsOf(call)) {
+    setShape(groupsOf(call), windows.pixels(), outputs, windows.taps() * inputs,
+             result.strides[1]);
   }
 
 private:
@@ -385,7 +391,7 @@ private:
 class IntegerDepthwise final : public Task {
 public:
   IntegerDepthwise(const ResolvedCall &call, const ThreadTeam &team)
-      : team(team), weights(call.operands[1]), windows(*call.call, call),
+      : team(team), weights(call.operands[1]), windows(call),
         taps(windows.taps()), channels(call.operands[2].dims[1]),
         has_sign(call.operands[0].type == abi::DType::i8),
         input_data(reinterpret_cast<uint8_t *>(call.operands[0].data)),
@@ -395,7 +401,7 @@ public:
   static bool takes(const ResolvedCall &call) {
     const Operand &x = call.operands[0], &weights = call.operands[1],
                   &y = call.operands[2];
-    return weights.dims[1] == 1 && call.call->groups() == weights.dims[0] &&
+    return weights.dims[1] == 1 && groupsOf(call) == weights.dims[0] &&
            (x.strides[1] == 1 || x.dims[1] == 1) &&
            (y.strides[1] == 1 || y.dims[1] == 1);
   }

@@ -141,15 +141,16 @@ public:
         operand.strides.insert(operand.strides.begin() + 2, 0);
       }
     };
+    const abi::Pool &pool = *call.call->details_as_Pool();
     const int given = input.rank() - 2;
     extend(input);
     extend(result);
     for (int i = 0; i < given; ++i) {
       const int axis = 3 - given + i;
-      window[axis] = call.call->window()->Get(i);
-      stride[axis] = call.call->strides()->Get(i);
-      dilation[axis] = call.call->dilations()->Get(i);
-      pad[axis] = call.call->pads_low()->Get(i);
+      window[axis] = pool.window()->Get(i);
+      stride[axis] = pool.strides()->Get(i);
+      dilation[axis] = pool.dilations()->Get(i);
+      pad[axis] = pool.pads_low()->Get(i);
     }
   }
 

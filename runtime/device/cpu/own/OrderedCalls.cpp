@@ -99,7 +99,7 @@ private:
     for (int64_t row = begin; row < end; ++row) {
       const T *x = data<T>(0) + row * dim(0, 1);
       int64_t *places = data<int64_t>(1) + row * dim(1, 1);
-      if (call.call->largest())
+      if (call.call->details_as_TopK()->largest())
         choose(
             x, places, [](T a, T b) { return isLess(b, a); },
             [](T a, T b) { return !(a <= b); });
@@ -231,7 +231,7 @@ template <typename T>
 std::unique_ptr<Task> make(ResolvedCall call, const ThreadTeam &team) {
   if (call.call->kind() == abi::CallKind::top_k)
     return std::make_unique<TopK<T>>(std::move(call), team);
-  switch (call.call->combine()) {
+  switch (call.call->details_as_Combination()->kind()) {
   case abi::Combine::replace:
     return makeCombining<T, abi::Combine::replace>(std::move(call), team);
   case abi::Combine::sum:

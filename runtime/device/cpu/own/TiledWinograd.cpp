@@ -128,8 +128,9 @@ public:
   TiledWinograd(const ResolvedCall &call, const ThreadTeam &team)
       : input(call.operands[0]), weights(call.operands[1]),
         result(call.operands.back()), bias(call.bias), has_bias(call.has_bias),
-        top(call.call->pads_low()->Get(0)), left(call.call->pads_low()->Get(1)),
-        team(team), functions(tileFunctions()) {
+        top(call.call->details_as_Conv()->pads_low()->Get(0)),
+        left(call.call->details_as_Conv()->pads_low()->Get(1)), team(team),
+        functions(tileFunctions()) {
     const rules::WindowedImages shape = {result.dims[0], input.dims[1],
                                          result.dims[1], result.dims[2],
                                          result.dims[3]};
@@ -420,7 +421,7 @@ Expected<std::unique_ptr<Task>> prepareTiledWinograd(const ResolvedCall &call,
                                                      OnednnContext &context,
                                                      const ThreadTeam &team) {
   const Operand &result = call.operands.back(), &weights = call.operands[1];
-  const abi::LibraryCall &shape = *call.call;
+  const abi::Conv &shape = *call.call->details_as_Conv();
   auto are = [](const flatbuffers::Vector<int64_t> *all, int64_t value) {
     return std::all_of(all->begin(), all->end(),
                        [=](int64_t each) { return each == value; });

@@ -18,8 +18,8 @@ std::vector<std::string> describeCudaNeeds(const Artifact &artifact) {
   std::set<abi::CallKind> calls;
   auto visit = [&](const auto *instructions) {
     for (int64_t i = 0; i < length(instructions); ++i)
-      if (const auto *call = instructions->Get(static_cast<unsigned>(i))
-                                 ->work_as_LibraryCall())
+      if (const auto *call =
+              instructions->Get(static_cast<unsigned>(i))->work_as_Call())
         calls.insert(call->kind());
   };
   for (int64_t d = 0; d < length(plan.devices()); ++d) {

@@ -1,0 +1,42 @@
+//===- Calls.h - What each kind of call has ----------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_CALLS_H
+#define PARTITA_RUNTIME_ABI_CALLS_H
+
+#include "runtime/abi/plan_generated.h"
+
+namespace partita::abi {
+
+/// The table of details that a kind of call has.
+constexpr CallDetails detailsOf(CallKind kind) {
+  switch (kind) {
+  case CallKind::dot:
+    return CallDetails::NONE;
+  case CallKind::conv:
+  case CallKind::conv_dx:
+  case CallKind::conv_dw:
+    return CallDetails::Conv;
+  case CallKind::pool_max:
+  case CallKind::pool_avg:
+    return CallDetails::Pool;
+  case CallKind::attention:
+    return CallDetails::Attention;
+  case CallKind::recurrent:
+    return CallDetails::Recurrent;
+  case CallKind::top_k:
+    return CallDetails::TopK;
+  case CallKind::scan:
+  case CallKind::scatter:
+    return CallDetails::Combination;
+  }
+  return CallDetails::NONE;
+}
+
+} // namespace partita::abi
+
+#endif // PARTITA_RUNTIME_ABI_CALLS_H
