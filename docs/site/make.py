@@ -26,7 +26,7 @@ GUIDES = {
     "Train": ("training", "training-file", "training-step", "training-pipelines", "training-replicas", "training-data", "checkpoints", "gradients", "gradients-replicas", "derivatives", "replicas"),
     "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "memory", "numerics", "equal-bits"),
     "GPUs": ("cuda", "cuda-executed", "cuda-device", "cuda-libraries", "cuda-several", "cuda-ops", "cudnn-attention"),
-    "Contribute": ("testing", "tests", "fuzzing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
+    "Contribute": ("testing", "tests", "tests-training", "fuzzing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
 }
 PROJECT = ("CONTRIBUTING", "CHANGELOG")
 EXAMPLES = ("mnist", "shakespeare", "cluster")
