@@ -219,5 +219,5 @@ def check(folder):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
-        main(lambda: check(pathlib.Path(work)), use_workers=True)
+        main(lambda: check(pathlib.Path(work)), use_workers=True, optimize=8)
     print(f"{len(CASES)} graphs of stages give the bytes of one device")

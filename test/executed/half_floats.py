@@ -160,4 +160,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check)
+    main(check, optimize=8)

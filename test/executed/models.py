@@ -219,6 +219,6 @@ if __name__ == "__main__":
         if name not in MODELS and name not in WIDE:
             sys.exit(f"no model '{name}'; there are: {' '.join(sorted({*MODELS, *WIDE}))}")
         if name in MODELS:
-            main(lambda: check(name, pathlib.Path(folder)), use_workers=True)
+            main(lambda: check(name, pathlib.Path(folder)), use_workers=True, optimize=4)
         if name in WIDE:
-            main(lambda: check_wide(name, pathlib.Path(folder)), use_workers=True)
+            main(lambda: check_wide(name, pathlib.Path(folder)), use_workers=True, optimize=4)

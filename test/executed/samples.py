@@ -395,4 +395,4 @@ def check_models():
 
 if __name__ == "__main__":
     os.environ.setdefault("PARTITA_LIBRARY", str(BIN.parent / "lib" / "libpartita.so"))
-    main(check_models if "models" in sys.argv[1:] else check_small, use_workers=True)
+    main(check_models if "models" in sys.argv[1:] else check_small, use_workers=True, optimize=8)

@@ -135,4 +135,4 @@ def test(work):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        main(lambda: test(pathlib.Path(folder)), use_workers=True)
+        main(lambda: test(pathlib.Path(folder)), use_workers=True, optimize=8)

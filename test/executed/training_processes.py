@@ -330,4 +330,4 @@ if __name__ == "__main__":
         print("skipped: no mpirun")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
-        main(lambda: check(pathlib.Path(folder), sys.argv[1:]))
+        main(lambda: check(pathlib.Path(folder), sys.argv[1:]), optimize=8)
