@@ -268,7 +268,7 @@ private:
     if (key.text == "targets") {
       if (!isa<yaml::SequenceNode>(value))
         return fail(value, "expected the target of each device, e.g. [cpu, "
-                           "remote-cpu]");
+                           "cuda:sm_90]");
       return readTexts(value, file.targets, dist::kMostDevices);
     }
     if (key.text == "devices") {

@@ -17,7 +17,7 @@
 //   auto_stage: same_as_device    # or auto_increment: each block is a stage
 //   stages: [[B1], [B2, B3]]      # blocks of each stage
 //   devices: [0, 1]               # device of each stage
-//   targets: [cpu, remote-cpu]    # what each device is
+//   targets: [cpu, "cuda:sm_90"]  # what each device is
 //   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
 //   memory: 512MiB                # of each device

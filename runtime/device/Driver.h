@@ -83,6 +83,10 @@ const DeviceType *findDeviceType(abi::DeviceKind kind);
 /// All of them.
 std::span<const DeviceType> getDeviceTypes();
 
+/// Adds a kind that a program brings itself, before it opens an artifact. Tests
+/// have such a kind. Returns true.
+bool addDeviceType(const DeviceType &type);
+
 /// What the devices of an artifact need, of all kinds.
 std::vector<std::string> describeNeeds(const Artifact &artifact);
 

@@ -121,10 +121,11 @@ def compile_model(model, artifact, *flags, **options):
     return run([BIN / "partita-compile", model, "-o", artifact, *TARGET, *flags, *quick], **options)
 
 
-def run_artifact(artifact, *flags, ranks=0, **options):
-    """Runs an artifact in one process, or with `ranks` processes under mpirun."""
+def run_artifact(artifact, *flags, ranks=0, program="partita-run", **options):
+    """Runs an artifact in one process, or with `ranks` processes under mpirun. `program`: partita-test-run has the kind of devices remote-cpu, as
+    workers have."""
     launcher = ["mpirun", "--oversubscribe", "-n", ranks] if ranks else []
-    return run([*launcher, BIN / "partita-run", artifact, *flags], **options)
+    return run([*launcher, BIN / program, artifact, *flags], **options)
 
 
 def input_ports(model):

@@ -144,12 +144,13 @@ def check_origins(work):
         write_ops(model, body)
         for devices, count in ((1, 1), (2, 2), ("remote-cpu:2", 2)):
             artifact = work / "ops.partita"
+            program = "partita-test-run" if count != devices else "partita-run"
             compile_model(model, artifact, "--dim", "N=1", "--devices", devices, "--micro-batches", 2)
             for ranks in (0, count):
                 write_rows(rows)
-                expect(run_artifact(artifact, "--input", rows, "--threads", 1, ranks=ranks), None)
+                expect(run_artifact(artifact, "--input", rows, "--threads", 1, ranks=ranks, program=program), None)
                 write_rows(rows, bad)
-                said = run_artifact(artifact, "--input", rows, "--threads", 1, ranks=ranks)
+                said = run_artifact(artifact, "--input", rows, "--threads", 1, ranks=ranks, program=program)
                 expect(said, "output 'y' has NaN from sample 5 on: the first op that made NaN is '")
                 if not re.search(rf"the first op that made NaN is '[^']*{op}[^']*' on (remote-)?cpu:[01], in micro-batch 1 of step 2$", said, re.M):
                     raise Failure(f"{op} on {devices} devices: {said}")
@@ -194,4 +195,4 @@ def test():
         check_masked(pathlib.Path(work))
 
 
-main(test)
+main(test, use_workers=True)  # compile for remote-cpu

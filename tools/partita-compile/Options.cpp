@@ -364,10 +364,9 @@ static std::string getKind(const std::string &target) {
 /// An error text if there is no such kind of device. The compiler checks the
 /// architecture.
 static std::string checkKind(const std::string &target) {
-  std::vector<std::string> kinds = abi::getDeviceKindNames();
-  if (llvm::is_contained(kinds, getKind(target)))
+  if (abi::findDeviceKind(getKind(target)))
     return "";
-  return target + " is none of " + llvm::join(kinds, ", ");
+  return target + " is none of " + llvm::join(abi::getDeviceKindNames(), ", ");
 }
 
 /// The schedules, for --help.
@@ -575,9 +574,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
              "--target", compile.target,
              "what the devices are: cpu (default); cuda:sm_80, cuda:sm_90, "
              "cuda:sm_100 or cuda:sm_120, GPUs of that architecture or later "
-             "ones; or remote-cpu, a CPU behind a queue, with which the "
-             "runtime tests itself; where --devices names several kinds, the "
-             "architecture of one")
+             "ones; where --devices names several kinds, the architecture of "
+             "one")
           ->check(checkKind);
   app.add_option("--cpu-level", raw.level,
                  "compile for this x86-64 level only (default: for v3 and v4, "

@@ -117,9 +117,8 @@ public:
 
 } // namespace
 
-void registerCpuBackend() {
-  registerBackend("cpu", std::make_unique<CpuBackend>());
-  registerBackend("remote-cpu", std::make_unique<CpuBackend>());
+void registerCpuBackend(StringRef kind) {
+  registerBackend(kind, std::make_unique<CpuBackend>());
 }
 
 } // namespace partita::codegen

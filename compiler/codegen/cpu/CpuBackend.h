@@ -8,10 +8,12 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CPU_CPUBACKEND_H
 #define PARTITA_COMPILER_CODEGEN_CPU_CPUBACKEND_H
 
+#include "llvm/ADT/StringRef.h"
+
 namespace partita::codegen {
 
-/// Registers the backend of devices of the kinds "cpu" and "remote-cpu".
-void registerCpuBackend();
+/// Registers the backend of CPUs under the name of a kind of device.
+void registerCpuBackend(llvm::StringRef kind = "cpu");
 
 } // namespace partita::codegen
 

@@ -8,28 +8,34 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CudaDevice.h"
-#include "runtime/device/remote_cpu/RemoteCpuDevice.h"
 
 #include <set>
+#include <vector>
 
 namespace partita::runtime {
 namespace {
 
-const DeviceType types[] = {
-    {abi::DeviceKind::cpu, true, true, loadCpuDriver, nullptr, describeCpuNeeds,
-     describeCpuLibrary},
-    {abi::DeviceKind::remote_cpu, false, true, loadRemoteCpuDriver, nullptr,
-     describeCpuNeeds, nullptr},
-    {abi::DeviceKind::cuda, false, false, loadCudaDriver, measureCudaDevices,
-     describeCudaNeeds, nullptr},
-};
+std::vector<DeviceType> &types() {
+  static std::vector<DeviceType> all = {
+      {abi::DeviceKind::cpu, true, true, loadCpuDriver, nullptr,
+       describeCpuNeeds, describeCpuLibrary},
+      {abi::DeviceKind::cuda, false, false, loadCudaDriver, measureCudaDevices,
+       describeCudaNeeds, nullptr},
+  };
+  return all;
+}
 
 } // namespace
 
-std::span<const DeviceType> getDeviceTypes() { return types; }
+std::span<const DeviceType> getDeviceTypes() { return types(); }
+
+bool addDeviceType(const DeviceType &type) {
+  types().push_back(type);
+  return true;
+}
 
 const DeviceType *findDeviceType(abi::DeviceKind kind) {
-  for (const DeviceType &type : types)
+  for (const DeviceType &type : types())
     if (type.kind == kind)
       return &type;
   return nullptr;

@@ -18,25 +18,25 @@
 // RUN: not partita-opt --dist-assign-mesh=file=%t/size.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: partita-opt --dist-assign-mesh=file=%t/same.yaml %t/model.mlir | FileCheck %s --check-prefix=SAMEBITS
 // RUN: partita-opt --dist-assign-mesh=reproducible %t/model.mlir | FileCheck %s --check-prefix=SAMEBITS
-// RUN: partita-opt --dist-assign-mesh="devices=4 tensor-parallel=2 targets=cpu,cpu,remote-cpu,remote-cpu" %t/model.mlir | FileCheck %s --check-prefix=KINDS
+// RUN: partita-opt --dist-assign-mesh="devices=4 tensor-parallel=2 targets=cpu,cpu,cuda,cuda" %t/model.mlir | FileCheck %s --check-prefix=KINDS
 // RUN: partita-opt --dist-assign-mesh="devices=2 targets=cpu,cpu" %t/model.mlir | FileCheck %s --check-prefix=ONEKIND
 // RUN: partita-opt --dist-assign-mesh=file=%t/targets.yaml %t/model.mlir | FileCheck %s --check-prefix=KINDS
-// RUN: partita-opt --dist-assign-mesh="file=%t/targets.yaml devices=2 targets=cpu,remote-cpu" %t/model.mlir | FileCheck %s --check-prefix=KINDS
-// RUN: not partita-opt --dist-assign-mesh="file=%t/targets.yaml devices=2 targets=remote-cpu,cpu" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
+// RUN: partita-opt --dist-assign-mesh="file=%t/targets.yaml devices=2 targets=cpu,cuda" %t/model.mlir | FileCheck %s --check-prefix=KINDS
+// RUN: not partita-opt --dist-assign-mesh="file=%t/targets.yaml devices=2 targets=cuda,cpu" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
 // RUN: not partita-opt --dist-assign-mesh="file=%t/targets.yaml devices=3" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=PLACES
-// RUN: not partita-opt --dist-assign-mesh="devices=4 tensor-parallel=2 targets=cpu,remote-cpu,cpu,remote-cpu" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=UNLIKE
-// RUN: not partita-opt --dist-assign-mesh="devices=4 data-parallel=2 targets=cpu,cpu,remote-cpu,remote-cpu" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=REPLICATED
+// RUN: not partita-opt --dist-assign-mesh="devices=4 tensor-parallel=2 targets=cpu,cuda,cpu,cuda" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=UNLIKE
+// RUN: not partita-opt --dist-assign-mesh="devices=4 data-parallel=2 targets=cpu,cpu,cuda,cuda" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=REPLICATED
 // RUN: not partita-opt --dist-assign-mesh=file=%t/list.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=LIST
 // RUN: not partita-opt --dist-assign-mesh=file=%t/maybe.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=MAYBE
 
 // SAMEBITS: func.func @main{{.*}}dist.reproducible
-// KINDS: dist.device_count = 2 : i64, dist.targets = ["cpu", "remote-cpu"]
+// KINDS: dist.device_count = 2 : i64, dist.targets = ["cpu", "cuda"]
 // ONEKIND: func.func @main
 // ONEKIND-NOT: dist.targets
-// ELSEWHERE: targets.yaml:1:11: error: 'cpu' here, and 'remote-cpu' by --devices and --target: say it once
+// ELSEWHERE: targets.yaml:1:11: error: 'cpu' here, and 'cuda' by --devices and --target: say it once
 // PLACES: targets.yaml:1:11: error: `targets` names 2 devices, and the axis 'stage' has 3: name one for each
-// UNLIKE: error: devices 0 ('cpu') and 1 ('remote-cpu') have the same stages, and must be of one kind
-// REPLICATED: error: devices 0 ('cpu') and 2 ('remote-cpu') have the same stages, and must be of one kind
+// UNLIKE: error: devices 0 ('cpu') and 1 ('cuda') have the same stages, and must be of one kind
+// REPLICATED: error: devices 0 ('cpu') and 2 ('cuda') have the same stages, and must be of one kind
 // AXES: dist.axes = [#dist.axis<"stage" = 2>, #dist.axis<"data" = 3>, #dist.axis<"rows" = 2>], dist.device_count = 2
 // NOSIZE: error: 'stage' is no NAME=SIZE of an axis
 // LIST: list.yaml:1:10: error: expected the target of each device
@@ -60,7 +60,7 @@
 // SIZE: size.yaml:1:16: error: expected a whole number of at least 1, found '0'
 
 //--- targets.yaml
-targets: [cpu, remote-cpu]
+targets: [cpu, cuda]
 
 //--- list.yaml
 targets: cpu

@@ -41,8 +41,8 @@ refuses "it is a file" one -i "$x" -o "$ART/x.npy"
 refuses "name an .npz file" one -i "$x" -o "$OUT/o.txt"
 refuses "compiled for cpu:1; compile the model again with --devices cpu:2" \
   one -i "$x" -o "$o" --devices cpu:2
-refuses "compiled for cpu:1; compile the model again with --devices remote-cpu:1" \
-  one -i "$x" -o "$o" --devices remote-cpu:1
+refuses "compiled for cpu:1; compile the model again with --devices cuda:1" \
+  one -i "$x" -o "$o" --devices cuda:1
 refuses "no devices of kind 'gpu'" one -i "$x" -o "$o" --devices gpu:1
 for devices in cpu cpu: cpu:0 0 cpu:-1 cpu:1x; do
   refuses "'$devices' is no number of devices: write it as 2 or cpu:2" \

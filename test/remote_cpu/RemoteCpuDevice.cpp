@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/remote_cpu/RemoteCpuDevice.h"
+#include "test/remote_cpu/RemoteCpuDevice.h"
 
 #include "runtime/base/Programs.h"
 
@@ -180,14 +180,20 @@ private:
   std::shared_ptr<const KernelLibrary> kernels;
 };
 
-} // namespace
-
-Expected<std::unique_ptr<Driver>>
-loadRemoteCpuDriver(const Artifact &artifact, const DeviceOptions &options) {
+/// Loads the kernels of an artifact for this processor.
+Expected<std::unique_ptr<Driver>> load(const Artifact &artifact,
+                                       const DeviceOptions &options) {
   auto kernels = KernelLibrary::load(artifact, options.max_cpu_level);
   if (!kernels)
     return kernels.status();
   return std::unique_ptr<Driver>(new RemoteCpuDriver(std::move(*kernels)));
 }
+
+/// Programs that are linked with this file have the kind.
+[[maybe_unused]] const bool added = addDeviceType(
+    {abi::DeviceKind::remote_cpu, /*is_host=*/false, /*shows_tasks=*/true, load,
+     nullptr, describeCpuNeeds, nullptr});
+
+} // namespace
 
 } // namespace partita::runtime

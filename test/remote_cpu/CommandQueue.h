@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H
-#define PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H
+#ifndef PARTITA_TEST_REMOTE_CPU_COMMANDQUEUE_H
+#define PARTITA_TEST_REMOTE_CPU_COMMANDQUEUE_H
 
 #include "runtime/device/Device.h"
 
@@ -82,4 +82,4 @@ private:
 
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H
+#endif // PARTITA_TEST_REMOTE_CPU_COMMANDQUEUE_H

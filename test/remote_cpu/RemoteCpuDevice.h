@@ -12,11 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
-#define PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
+#ifndef PARTITA_TEST_REMOTE_CPU_REMOTECPUDEVICE_H
+#define PARTITA_TEST_REMOTE_CPU_REMOTECPUDEVICE_H
 
 #include "runtime/device/cpu/CpuDevice.h"
-#include "runtime/device/remote_cpu/CommandQueue.h"
+#include "test/remote_cpu/CommandQueue.h"
 
 #include <array>
 
@@ -75,10 +75,6 @@ private:
   Step awaited;
 };
 
-/// Loads the kernels of an artifact for this processor.
-Expected<std::unique_ptr<Driver>>
-loadRemoteCpuDriver(const Artifact &artifact, const DeviceOptions &options);
-
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
+#endif // PARTITA_TEST_REMOTE_CPU_REMOTECPUDEVICE_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/remote_cpu/CommandQueue.h"
+#include "test/remote_cpu/CommandQueue.h"
 
 #include <chrono>
 #include <cstdio>
