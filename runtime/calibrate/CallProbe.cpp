@@ -69,6 +69,8 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
     details =
         abi::CreatePool(buffer, strides, dilations, pads, pads_high, windows)
             .Union();
+  else if (type == abi::CallDetails::Attention)
+    details = abi::CreateAttention(buffer).Union();
   buffer.Finish(abi::CreateCall(buffer, kind, 0, type, details));
   call.call = flatbuffers::GetRoot<abi::Call>(buffer.GetBufferPointer());
   context.reset();
