@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles for GPUs, without one: models, the node tests of the ONNX backend suite, and an example of every op. ptxas assembles all kernels.
 
-    kernels.py models               the models of test/executed, for each architecture, by kernels alone and with library calls
+    kernels.py models               the models of test/executed, by kernels alone for one architecture and with library calls for another, in turns
+    kernels.py models --all         the same, for each architecture
     kernels.py suite                the cases of the ONNX suite that pass on the CPU, for sm_90
     kernels.py examples             the examples of all ops, and attention by calls, for each architecture; holds docs/cuda-ops.md against what compiles
     kernels.py examples --update    the same, and writes docs/cuda-ops.md
@@ -91,25 +92,26 @@ def refusal(text, what):
     return found[1] or found[2]
 
 
-def check_models(modules, folder):
+def check_models(modules, folder, all_architectures):
     refused = []
-    for name in [*executed.MODELS, *executed.WIDE]:
+    for number, name in enumerate([*executed.MODELS, *executed.WIDE]):
         case = data_folder() / "models" / name
         flags = executed.MODELS[name][0] if name in executed.MODELS else ()
         if name in executed.WIDE:
             flags = [f"--shape={port}={'x'.join(map(str, shape))}" for port, shape, *_ in executed.WIDE[name][0]]
-        for architecture in ARCHITECTURES:
-            artifact = folder / "model.partita"
-            # With library calls other ops stand alone.
-            for flags_of_calls in ((KERNELS,), ()):
-                status, text = run([BIN / "partita-compile", case / "model.onnx", "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, *flags, *flags_of_calls],
-                                   expect=None, timeout=600)
-                if status:
-                    break
-                modules.add(name, artifact)
+        artifact = folder / "model.partita"
+        # With library calls other ops stand alone.
+        compilations = [(architecture, flag) for architecture in ARCHITECTURES for flag in ((KERNELS,), ())]
+        if not all_architectures:
+            turn = number % len(ARCHITECTURES)
+            compilations = [(ARCHITECTURES[turn], (KERNELS,)), (ARCHITECTURES[turn - 1], ())]
+        for architecture, flags_of_calls in compilations:
+            status, text = run([BIN / "partita-compile", case / "model.onnx", "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, *flags, *flags_of_calls],
+                               expect=None, timeout=600)
             if status:
                 refused.append(f"{name}: {refusal(text, name)}")
                 break
+            modules.add(name, artifact)
     print("\n".join(f"no kernels: {line}" for line in refused))
 
 
@@ -185,13 +187,14 @@ def check():
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("models", "suite", "examples"))
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     ptxas = find_ptxas()
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
         modules = Modules(ptxas, folder)
         if options.what == "models":
-            check_models(modules, folder)
+            check_models(modules, folder, options.all)
         elif options.what == "suite":
             check_suite(modules, folder)
         else:
