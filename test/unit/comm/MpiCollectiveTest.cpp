@@ -383,7 +383,8 @@ TEST(MpiCollective, SaysWhoHasNotCome) {
   if (devices < 2)
     GTEST_SKIP() << "for two devices and more";
   const CollectiveCase of = sumOf(16 * devices);
-  auto comm = make({of}, {}, 0.3);
+  // On a busy machine the others come late, too.
+  auto comm = make({of}, {}, 1.5);
   ASSERT_TRUE(comm);
   Ends ends(*comm);
   const int last = devices - 1;
@@ -394,21 +395,21 @@ TEST(MpiCollective, SaysWhoHasNotCome) {
     Buffers &mine = buffers[size_t(device)];
     const bool local = placement->processOf(last) == process;
     if (device == last)
-      std::this_thread::sleep_for(std::chrono::seconds(3));
+      std::this_thread::sleep_for(std::chrono::seconds(9));
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_TRUE(ends.start(0, device, 0, mine.source(), mine.target()).ok());
     const std::string message = ends.finish(0, device, 0).message();
     const std::chrono::duration<double> passed =
         std::chrono::steady_clock::now() - begin;
-    EXPECT_LT(passed.count(), 2.5);
+    EXPECT_LT(passed.count(), 8);
     if (device == last && placement->processes() == 1)
       EXPECT_EQ(message, ""); // the others have left their parts
     else if (device == last)
       EXPECT_NE(message.find(" for device"), std::string::npos) << message;
     else if (local)
-      EXPECT_EQ(message, "waited 1.3 s for device " + std::to_string(last));
+      EXPECT_EQ(message, "waited 2.5 s for device " + std::to_string(last));
     else
-      EXPECT_EQ(message, "nothing happened within 0.3 s, waiting for " +
+      EXPECT_EQ(message, "nothing happened within 1.5 s, waiting for " +
                              placement->text({last}));
   });
   MPI_Barrier(MPI_COMM_WORLD);
