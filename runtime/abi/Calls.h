@@ -1,4 +1,4 @@
-//===- Calls.h - What each kind of call has ----------------------*- C++ -*-===//
+//===- Calls.h - What each kind of call has ---------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

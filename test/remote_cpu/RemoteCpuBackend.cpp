@@ -1,4 +1,4 @@
-//===- RemoteCpuBackend.cpp - The compiler knows the kind ----------------===//
+//===- RemoteCpuBackend.cpp - The compiler knows the kind -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -132,8 +132,7 @@ SmallVector<Value> CallMatcher::getRepeatedViews(ArrayRef<Value> values) {
   return seen;
 }
 
-std::optional<Activation>
-CallMatcher::matchFunction(ArrayRef<Value> current) {
+std::optional<Activation> CallMatcher::matchFunction(ArrayRef<Value> current) {
   ArrayRef<Operation *> rest = list;
   auto isCurrent = [&](Value value) {
     return llvm::is_contained(current, value);

@@ -91,8 +91,7 @@ private:
   mlir::Operation *getOnlyUser(llvm::ArrayRef<mlir::Value> values);
   llvm::SmallVector<mlir::Value>
   getRepeatedViews(llvm::ArrayRef<mlir::Value> values);
-  std::optional<Activation>
-  matchFunction(llvm::ArrayRef<mlir::Value> current);
+  std::optional<Activation> matchFunction(llvm::ArrayRef<mlir::Value> current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
   bool readsInputs() const;
