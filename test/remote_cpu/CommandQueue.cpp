@@ -43,6 +43,12 @@ CommandQueue::~CommandQueue() {
   thread.join();
 }
 
+bool CommandQueue::Progress::await(std::unique_lock<std::mutex> &lock,
+                                   uint64_t number, double timeout_s) {
+  return done.wait_for(lock, std::chrono::duration<double>(timeout_s),
+                       [&] { return completed >= number; });
+}
+
 Status CommandQueue::late(const char *what) const {
   char text[64];
   std::snprintf(text, sizeof(text), "waited %g s for %s", timeout_s, what);
@@ -51,11 +57,11 @@ Status CommandQueue::late(const char *what) const {
 
 Status CommandQueue::push(const Command &command) {
   std::unique_lock<std::mutex> lock(mutex);
-  if (!done.wait_for(lock, std::chrono::duration<double>(timeout_s),
-                     [&] { return submitted - completed < ring.size(); }))
+  if (submitted >= ring.size() &&
+      !progress->await(lock, submitted - ring.size() + 1, timeout_s))
     return late("room in the queue of the device");
-  if (failed)
-    return failure;
+  if (progress->failed)
+    return progress->failure;
   ring[submitted++ % ring.size()] = command;
   lock.unlock();
   given.notify_one();
@@ -65,21 +71,22 @@ Status CommandQueue::push(const Command &command) {
 void CommandQueue::work() {
   std::unique_lock<std::mutex> lock(mutex);
   while (true) {
-    given.wait(lock, [&] { return stopping || completed < submitted; });
-    if (completed == submitted)
+    given.wait(lock,
+               [&] { return stopping || progress->completed < submitted; });
+    if (progress->completed == submitted)
       return;
-    const Command &command = ring[completed % ring.size()];
-    if (!failed) {
+    const Command &command = ring[progress->completed % ring.size()];
+    if (!progress->failed) {
       lock.unlock();
       Status status = carryOut(command);
       lock.lock();
       if (!status.ok()) {
-        failed = true;
-        failure = status;
+        progress->failed = true;
+        progress->failure = status;
       }
     }
-    ++completed;
-    done.notify_all();
+    ++progress->completed;
+    progress->done.notify_all();
   }
 }
 
@@ -95,7 +102,7 @@ Status CommandQueue::carryOut(const Command &command) {
     return runner->run(*command.instance, command.micro_batch,
                        command.observer);
   case Kind::wait:
-    return command.event.queue->synchronize(command.event);
+    return synchronize(*command.other, command.number);
   case Kind::call:
     return (*command.function)();
   }
@@ -109,7 +116,8 @@ Status CommandQueue::call(const std::function<Status()> &function) {
   Status status = synchronize(event);
   // Also past the deadline: the function refers to what the caller has.
   std::unique_lock<std::mutex> lock(mutex);
-  done.wait(lock, [&] { return completed >= event.number; });
+  progress->done.wait(lock,
+                      [&] { return progress->completed >= event.number; });
   return status;
 }
 
@@ -165,18 +173,25 @@ Event CommandQueue::record() {
 Status CommandQueue::wait(const Event &event) {
   if (!event.queue || event.queue == this)
     return Status();
+  auto *other = dynamic_cast<CommandQueue *>(event.queue);
+  if (!other) // another kind of device may be gone when the command is due
+    return event.queue->synchronize(event);
   Command command;
   command.kind = Kind::wait;
-  command.event = event;
+  command.other = other->progress;
+  command.number = event.number;
   return push(command);
 }
 
 Status CommandQueue::synchronize(const Event &event) {
-  std::unique_lock<std::mutex> lock(mutex);
-  if (!done.wait_for(lock, std::chrono::duration<double>(timeout_s),
-                     [&] { return completed >= event.number; }))
+  return synchronize(*progress, event.number);
+}
+
+Status CommandQueue::synchronize(Progress &of, uint64_t number) const {
+  std::unique_lock<std::mutex> lock(of.mutex);
+  if (!of.await(lock, number, timeout_s))
     return late("the work of the device");
-  return failed ? failure : Status();
+  return of.failed ? of.failure : Status();
 }
 
 } // namespace partita::runtime

@@ -12,6 +12,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -51,6 +52,19 @@ public:
 
 private:
   enum class Kind { copy, copyFrom, run, wait, call };
+  /// How far a queue has come. Others may wait for its events when it is gone.
+  struct Progress {
+    std::mutex mutex;
+    std::condition_variable done;
+    uint64_t completed = 0;
+    Status failure;
+    bool failed = false;
+
+    /// Whether `number` commands were done within the time. `lock` is of
+    /// `mutex`.
+    bool await(std::unique_lock<std::mutex> &lock, uint64_t number,
+               double timeout_s);
+  };
   struct Command {
     Kind kind = Kind::copy;
     uint8_t *to = nullptr; ///< real
@@ -60,7 +74,8 @@ private:
     Instance *instance = nullptr;
     int micro_batch = 0;
     TaskObserver *observer = nullptr;
-    Event event;
+    std::shared_ptr<Progress> other; ///< of the queue to wait for
+    uint64_t number = 0;             ///< of its event
     const std::function<Status()> *function = nullptr;
   };
 
@@ -68,15 +83,16 @@ private:
   Status carryOut(const Command &command);
   void work();
   Status late(const char *what) const;
+  Status synchronize(Progress &of, uint64_t number) const;
 
   const double timeout_s;
   Queue *runner = nullptr;
-  std::mutex mutex;
-  std::condition_variable given, done;
+  const std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+  std::mutex &mutex = progress->mutex;
+  std::condition_variable given;
   std::vector<Command> ring;
-  uint64_t submitted = 0, completed = 0;
-  Status failure;
-  bool failed = false, stopping = false;
+  uint64_t submitted = 0;
+  bool stopping = false;
   std::thread thread;
 };
 
