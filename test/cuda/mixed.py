@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs models on GPUs and CPUs together, on test/gpu-emulator, with streams in four orders, and compares with their reference vectors. Partition files that
+"""Runs models on GPUs and CPUs together, on test/gpu-emulator, each with streams in two of four orders, and compares with their reference vectors. Partition files that
 say the whole decision make the same artifacts. Work goes where it is fast.
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
@@ -34,7 +34,7 @@ def run_mixture(folder, name, devices):
         return f"{name}: {devices}: the partition file makes another artifact:\n{partition.read_text()}"
     again.unlink()
     gpus = ",".join(f"cuda:0*{kind[5:]}" for kind in devices.split(",") if kind.startswith("cuda:"))
-    for seed in seeds_for(name):
+    for seed in seeds_for(name, devices):
         if wrong := run_on_gpus(name, artifact, vectors, "--devices", gpus, "--threads", "1", "--no-pin", seed=seed):
             return f"{devices}, seed {seed}: {wrong}"
     return None
