@@ -18,7 +18,7 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Codegen.h"
-#include "compiler/codegen/DeviceRates.h"
+#include "compiler/codegen/DeviceSpeeds.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -61,17 +61,17 @@ public:
   /// target of a kind with several is written with a colon: "cuda:sm_90".
   virtual std::string checkArchitecture(llvm::StringRef architecture) const = 0;
 
-  /// The rates of the usual device of an architecture, from published figures.
+  /// The speeds of the usual device of an architecture, from published figures.
   /// Nothing if the device is priced by what was measured of cores.
-  virtual std::optional<DeviceRates>
-  getDeviceRates(llvm::StringRef architecture) const {
+  virtual std::optional<DeviceSpeeds>
+  getDeviceSpeeds(llvm::StringRef architecture) const {
     return std::nullopt;
   }
 
   /// The time in nanoseconds of these ops as one kernel or call on a device
-  /// with such rates, where they touch so many bytes. It is asked of backends
-  /// that have rates.
-  virtual double getDeviceTime(const DeviceRates &rates,
+  /// with such speeds, where they touch so many bytes. It is asked of backends
+  /// that have speeds.
+  virtual double getDeviceTime(const DeviceSpeeds &speeds,
                                llvm::ArrayRef<mlir::Operation *> ops,
                                nn::ClusterKind kind, int64_t bytes) const {
     return 0;

@@ -1,4 +1,4 @@
-//===- CostModels.cpp - Predicted times of each device -------------------===//
+//===- CostModels.cpp - Predicted times of each device --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -83,9 +83,9 @@ makeCostModel(Location loc, StringRef path, int64_t devices, int64_t threads,
     file = known;
   }
   std::unique_ptr<const CostModel> model;
-  if (std::optional<codegen::DeviceRates> rates =
-          backend->getDeviceRates(architecture))
-    model = std::make_unique<DeviceCosts>(*backend, std::move(*rates),
+  if (std::optional<codegen::DeviceSpeeds> speeds =
+          backend->getDeviceSpeeds(architecture))
+    model = std::make_unique<DeviceCosts>(*backend, std::move(*speeds),
                                           file.get(), kind, architecture);
   else
     model = std::make_unique<ProcessorCosts>(*backend, std::move(file), devices,

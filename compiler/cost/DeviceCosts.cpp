@@ -16,59 +16,60 @@ namespace key = partita::abi::machine;
 namespace partita {
 
 /// What was measured takes the place of what is published.
-static codegen::DeviceRates withMeasured(codegen::DeviceRates rates,
-                                         const MeasuredDevice &device) {
-  rates.name = device.name;
-  const std::pair<const char *, double codegen::DeviceRates::*> all[] = {
-      {key::kProcessors, &codegen::DeviceRates::processors},
-      {key::kClock, &codegen::DeviceRates::clock},
-      {key::kMemory, &codegen::DeviceRates::memory},
-      {key::kLaunch, &codegen::DeviceRates::launch},
-      {key::kUnit, &codegen::DeviceRates::unit},
-      {key::kCopy, &codegen::DeviceRates::copy},
-      {key::kHost, &codegen::DeviceRates::host},
-      {key::kPeer, &codegen::DeviceRates::peer}};
+static codegen::DeviceSpeeds withMeasured(codegen::DeviceSpeeds speeds,
+                                          const MeasuredDevice &device) {
+  speeds.name = device.name;
+  const std::pair<const char *, double codegen::DeviceSpeeds::*> all[] = {
+      {key::kProcessors, &codegen::DeviceSpeeds::processors},
+      {key::kClock, &codegen::DeviceSpeeds::clock},
+      {key::kMemory, &codegen::DeviceSpeeds::memory},
+      {key::kLaunch, &codegen::DeviceSpeeds::launch},
+      {key::kUnit, &codegen::DeviceSpeeds::unit},
+      {key::kCopy, &codegen::DeviceSpeeds::copy},
+      {key::kHost, &codegen::DeviceSpeeds::host},
+      {key::kPeer, &codegen::DeviceSpeeds::peer}};
   for (auto [name, member] : all)
-    if (auto it = device.rates.find(name); it != device.rates.end())
-      rates.*member = it->second;
-  return rates;
+    if (auto it = device.speeds.find(name); it != device.speeds.end())
+      speeds.*member = it->second;
+  return speeds;
 }
 
 DeviceCosts::DeviceCosts(const codegen::Backend &backend,
-                         codegen::DeviceRates published,
+                         codegen::DeviceSpeeds published,
                          const MachineFile *file, StringRef kind,
                          StringRef architecture)
-    : backend(backend), rates(std::move(published)), hasFile(file) {
+    : backend(backend), speeds(std::move(published)), hasFile(file) {
   const MeasuredDevice *device =
       file ? file->findDevice(kind, architecture) : nullptr;
   if (!device) {
-    rates.name += " (unmeasured)";
+    speeds.name += " (unmeasured)";
     return;
   }
   // Its processors are those of its own architecture.
-  if (auto own = backend.getDeviceRates(device->architecture))
-    rates = std::move(*own);
-  rates = withMeasured(std::move(rates), *device);
+  if (auto own = backend.getDeviceSpeeds(device->architecture))
+    speeds = std::move(*own);
+  speeds = withMeasured(std::move(speeds), *device);
   isMeasured = true;
 }
 
 ClusterTime DeviceCosts::getClusterTime(const ClusterWork &work,
                                         const StepFootprint & /*step*/) const {
   const double ns =
-      backend.getDeviceTime(rates, work.ops, work.kind, work.bytes);
+      backend.getDeviceTime(speeds, work.ops, work.kind, work.bytes);
   return {.ns = ns, .modelledNs = ns};
 }
 
 double DeviceCosts::getTransferNs(int64_t bytes) const {
-  return rates.copy + bytes / rates.peer;
+  return speeds.copy + bytes / speeds.peer;
 }
 
 double DeviceCosts::getHostCopyNs(int64_t bytes) const {
-  return rates.copy + bytes / rates.host;
+  return speeds.copy + bytes / speeds.host;
 }
 
 double DeviceCosts::getCollectiveNs(int64_t sentBytes, int64_t devices) const {
-  return rates.collective + rates.hop * (devices - 1) + sentBytes / rates.peer;
+  return speeds.collective + speeds.hop * (devices - 1) +
+         sentBytes / speeds.peer;
 }
 
 } // namespace partita

@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_COST_DEVICECOSTS_H
 #define PARTITA_COMPILER_COST_DEVICECOSTS_H
 
-#include "compiler/codegen/DeviceRates.h"
+#include "compiler/codegen/DeviceSpeeds.h"
 #include "compiler/cost/CostModel.h"
 #include "compiler/cost/MachineFile.h"
 
@@ -18,18 +18,18 @@ class Backend;
 
 namespace partita {
 
-/// Devices beside the processor. They have a few figures (DeviceRates.h), and
+/// Devices beside the processor. They have a few figures (DeviceSpeeds.h), and
 /// their backend says what these make of an op. Without a file, or if it says
 /// nothing of their kind, they are published figures of the target's usual
 /// device.
 class DeviceCosts final : public CostModel {
 public:
-  /// `rates`: the published ones. `file` may be null.
-  DeviceCosts(const codegen::Backend &backend, codegen::DeviceRates rates,
+  /// `speeds`: the published ones. `file` may be null.
+  DeviceCosts(const codegen::Backend &backend, codegen::DeviceSpeeds speeds,
               const MachineFile *file, llvm::StringRef kind,
               llvm::StringRef architecture);
 
-  llvm::StringRef getName() const override { return rates.name; }
+  llvm::StringRef getName() const override { return speeds.name; }
   bool lacksDevice() const override { return hasFile && !isMeasured; }
   ClusterTime getClusterTime(const ClusterWork &work,
                              const StepFootprint &step) const override;
@@ -37,14 +37,14 @@ public:
   double getTransferNs(int64_t bytes) const override;
   double getHostCopyNs(int64_t bytes) const override;
   double getCollectiveNs(int64_t sentBytes, int64_t devices) const override;
-  double getUnitNs() const override { return rates.unit; }
-  double getLaunchNs() const override { return rates.launch; }
+  double getUnitNs() const override { return speeds.unit; }
+  double getLaunchNs() const override { return speeds.launch; }
 
 private:
   const codegen::Backend &backend;
-  codegen::DeviceRates rates;
+  codegen::DeviceSpeeds speeds;
   const bool hasFile;
-  bool isMeasured = false; ///< the file says `rates`
+  bool isMeasured = false; ///< the file says `speeds`
 };
 
 } // namespace partita

@@ -178,8 +178,8 @@ private:
     };
     auto kind = text("kind"), architecture = text("architecture"),
          name = text("name");
-    const json::Object *rates = object ? object->getObject("rates") : nullptr;
-    if (!kind || !architecture || !name || !rates)
+    const json::Object *speeds = object ? object->getObject("rates") : nullptr;
+    if (!kind || !architecture || !name || !speeds)
       return fail("has a device without kind, architecture, name and rates");
     device.kind = kind->str();
     device.architecture = architecture->str();
@@ -187,7 +187,7 @@ private:
     for (const char *rate :
          {key::kProcessors, key::kClock, key::kMemory, key::kLaunch, key::kUnit,
           key::kCopy, key::kHost, key::kPeer}) {
-      const json::Value *found = rates->get(rate);
+      const json::Value *found = speeds->get(rate);
       // Where there is one device, nothing goes from one to another. Older
       // files do not say what a unit takes.
       if (!found && (rate == key::kPeer || rate == key::kUnit))
@@ -196,7 +196,7 @@ private:
       if (!number || !std::isfinite(*number) || *number <= 0 || *number > 1e15)
         return fail((found ? "has a wrong rate '" : "lacks the rate '") +
                     Twine(rate) + "' of the device " + device.name);
-      device.rates[rate] = *number;
+      device.speeds[rate] = *number;
     }
     return Error::success();
   }

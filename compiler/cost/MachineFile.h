@@ -1,4 +1,4 @@
-//===- MachineFile.h - Measured rates of a machine --------------*- C++ -*-===//
+//===- MachineFile.h - Measured speeds of a machine -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -57,7 +57,7 @@ struct MeasuredTeam {
 /// of machine.h.
 struct MeasuredDevice {
   std::string kind, architecture, name;
-  std::map<std::string, double> rates;
+  std::map<std::string, double> speeds;
 };
 
 struct MachineFile {

@@ -18,7 +18,7 @@ class Backend;
 namespace partita {
 
 /// Devices that are cores of the processor. They have tables of times, which a
-/// file holds that was measured; without one, the rates of one core with
+/// file holds that was measured; without one, the speeds of one core with
 /// AVX-512 at about 3 GHz. The file may also hold the measured and the
 /// predicted time of the same work. Then the prediction is multiplied by their
 /// ratio.

@@ -50,7 +50,7 @@ class TeamCalibration {
 public:
   TeamCalibration(int threads, std::vector<int> cores)
       : cores(std::move(cores)), team(threads, this->cores) {
-    rates.threads = threads;
+    speeds.threads = threads;
   }
 
   Status prepare() {
@@ -87,16 +87,16 @@ public:
     return Status();
   }
 
-  TeamRates finish() {
+  TeamSpeeds finish() {
     for (size_t i = 0; i < experiments.size(); ++i) {
       std::sort(samples[i].begin(), samples[i].end());
-      rates.tables[experiments[i].table].values[experiments[i].value] =
+      speeds.tables[experiments[i].table].values[experiments[i].value] =
           samples[i][samples[i].size() / 2];
     }
-    for (RateTable &table : rates.tables)
+    for (RateTable &table : speeds.tables)
       if (table.name != key::kCold && table.name != key::kEviction)
         table.fill();
-    return std::move(rates);
+    return std::move(speeds);
   }
 
   /// A product that keeps all threads computing, bytes that keep them reading
@@ -121,8 +121,8 @@ private:
   }
 
   size_t addTable(RateTable table) {
-    rates.tables.push_back(std::move(table));
-    return rates.tables.size() - 1;
+    speeds.tables.push_back(std::move(table));
+    return speeds.tables.size() - 1;
   }
   /// An experiment for every point of a table that `isWanted`.
   void addTable(
@@ -131,7 +131,7 @@ private:
       const std::function<Expected<double>(const std::vector<double> &, double)>
           &measure) {
     size_t index = addTable(std::move(table));
-    const RateTable &added = rates.tables[index];
+    const RateTable &added = speeds.tables[index];
     for (size_t value = 0; value < added.values.size(); ++value) {
       std::vector<double> at;
       for (size_t axis = 0; axis < added.axes.size(); ++axis)
@@ -473,7 +473,7 @@ private:
   std::vector<int> cores;
   ThreadTeam team;
   const Loops &loops = getLoops();
-  TeamRates rates;
+  TeamSpeeds speeds;
   Arena memory;
   std::span<float> space;
   float *weights = nullptr;
@@ -490,7 +490,7 @@ class CommCalibration {
 public:
   explicit CommCalibration(const std::vector<int> &cores) : cores(cores) {}
 
-  void measure(TeamRates &rates) {
+  void measure(TeamSpeeds &speeds) {
     std::vector<double> sizes;
     for (int64_t bytes = 64; bytes <= (int64_t(16) << 20); bytes *= 16)
       sizes.push_back(double(bytes));
@@ -500,8 +500,8 @@ public:
       transfer.values[i] = transferTime(int64_t(sizes[i]));
       collective.values[i] = collectiveTime(int64_t(sizes[i]));
     }
-    rates.tables.push_back(std::move(transfer));
-    rates.tables.push_back(std::move(collective));
+    speeds.tables.push_back(std::move(transfer));
+    speeds.tables.push_back(std::move(collective));
   }
 
 private:
@@ -585,14 +585,14 @@ struct Contention {
 /// Several teams at work, each on its own thread and cores. Alone and together
 /// take turns over seconds: a machine that is itself a guest may have its cores
 /// near each other at one time and apart at another.
-class Company {
+class ConcurrentTeams {
 public:
-  Company(int count, int threads, const std::vector<int> &cores)
-      : count(count), threads(threads), cores(cores), meeting(count),
+  ConcurrentTeams(int count, int threads, const std::vector<int> &cores)
+      : count(count), threads(threads), cores(cores), barrier(count),
         times(static_cast<size_t>(count)) {}
 
-  /// `reads`: the rates of a team alone.
-  Contention measure(const TeamRates &reads) {
+  /// `reads`: the speeds of a team alone.
+  Contention measure(const TeamSpeeds &reads) {
     std::vector<std::thread> running;
     for (int i = 0; i < count; ++i)
       running.emplace_back([&, i] { run(i, reads); });
@@ -614,13 +614,13 @@ private:
   static constexpr int kRounds = 12;
   static constexpr double kBudget = 5e7; ///< ns a measurement
 
-  void run(int index, const TeamRates &reads) {
+  void run(int index, const TeamSpeeds &reads) {
     std::vector<int> own(cores.begin() + index * threads,
                          cores.begin() + (index + 1) * threads);
     TeamCalibration team(threads, own);
     if (!team.prepare().ok())
       failed = true;
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     for (int round = 0; round < kRounds && !failed; ++round) {
       Contention now;
       now.compute = getRatio(index, team, &TeamCalibration::compute);
@@ -641,9 +641,9 @@ private:
 
   /// The median time of all teams at work.
   double getTime(int index, TeamCalibration &team, Work work) {
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     times[size_t(index)] = (team.*work)(kBudget);
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     std::vector<double> sorted = times;
     std::sort(sorted.begin(), sorted.end());
     return std::max(sorted[sorted.size() / 2], 1.0);
@@ -651,7 +651,7 @@ private:
 
   /// That to the time of the first team alone.
   double getRatio(int index, TeamCalibration &team, Work work) {
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     double alone = index == 0 ? std::max((team.*work)(kBudget), 1.0) : 1;
     return getTime(index, team, work) / alone;
   }
@@ -663,7 +663,7 @@ private:
 
   const int count, threads;
   const std::vector<int> &cores;
-  std::barrier<> meeting;
+  std::barrier<> barrier;
   std::atomic<bool> failed = false;
   std::vector<double> times;                  ///< by team
   std::vector<double> compute, memory, cache; ///< by round
@@ -708,8 +708,8 @@ std::string cpuName() {
   return "unknown processor";
 }
 
-Expected<MachineRates> calibrate(const CalibrateOptions &options) {
-  MachineRates machine;
+Expected<MachineSpeeds> calibrate(const CalibrateOptions &options) {
+  MachineSpeeds machine;
   machine.cpu = cpuName();
   machine.level = levelName();
   std::vector<int> cores = availableCores();
@@ -743,21 +743,22 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
     worker.join();
     if (!failure.ok())
       return failure;
-    TeamRates &rates = machine.teams.back();
+    TeamSpeeds &speeds = machine.teams.back();
     RateTable compute(key::kContentionCompute, "times as long"),
         memory(key::kContentionMemory, "times as long"),
         cache(key::kContentionCache, "devices");
     compute.values[0] = memory.values[0] = cache.values[0] = 1;
     if (const int count = machine.cores / size; count > 1) {
-      Contention contention = Company(count, size, cores).measure(rates);
+      Contention contention =
+          ConcurrentTeams(count, size, cores).measure(speeds);
       compute.values[0] = contention.compute;
       memory.values[0] = contention.memory;
       cache.values[0] = contention.cache;
-      CommCalibration(cores).measure(rates);
+      CommCalibration(cores).measure(speeds);
     }
-    rates.tables.push_back(std::move(compute));
-    rates.tables.push_back(std::move(memory));
-    rates.tables.push_back(std::move(cache));
+    speeds.tables.push_back(std::move(compute));
+    speeds.tables.push_back(std::move(memory));
+    speeds.tables.push_back(std::move(cache));
   }
   for (const DeviceType &type : getDeviceTypes()) {
     if (!type.measure)

@@ -9,7 +9,7 @@
 #define PARTITA_RUNTIME_CALIBRATE_CALIBRATE_H
 
 #include "runtime/base/Status.h"
-#include "runtime/calibrate/MachineRates.h"
+#include "runtime/calibrate/MachineSpeeds.h"
 
 #include <functional>
 
@@ -28,7 +28,7 @@ struct CalibrateOptions {
 /// that the machine has (`DeviceType::measure`). Each pass takes the least time
 /// of a measurement; a value is the median over several passes. So neither an
 /// interruption nor a lucky moment decides.
-Expected<MachineRates> calibrate(const CalibrateOptions &options);
+Expected<MachineSpeeds> calibrate(const CalibrateOptions &options);
 
 /// Name of this machine's processor.
 std::string cpuName();

@@ -15,10 +15,10 @@
 namespace partita::runtime {
 
 /// What a device can do that is no part of the processor, for the compiler's
-/// cost model. `runtime/abi/machine.h` defines the names of rates.
+/// cost model. `runtime/abi/machine.h` defines the names of speeds.
 struct DeviceFigures {
   std::string kind, architecture, name;
-  std::vector<std::pair<std::string, double>> rates;
+  std::vector<std::pair<std::string, double>> speeds;
 };
 
 } // namespace partita::runtime

@@ -53,12 +53,12 @@ void markUnaligned(func::FuncOp function, nn::ClusterOp cluster) {
 }
 
 /// The operations of a processor in a clock that ops of a call reach.
-double getCallOperations(const DeviceRates &rates, Operation *op) {
+double getCallOperations(const DeviceSpeeds &speeds, Operation *op) {
   Type type = getElementTypeOrSelf(op->getOperand(0).getType());
   const unsigned bits = type.getIntOrFloatBitWidth();
-  return kCallShare * (bits == 8    ? rates.byteProducts
-                       : bits == 16 ? rates.halfProducts
-                                    : rates.operations);
+  return kCallShare * (bits == 8    ? speeds.byteProducts
+                       : bits == 16 ? speeds.halfProducts
+                                    : speeds.operations);
 }
 
 class CudaBackend : public Backend {
@@ -67,13 +67,13 @@ public:
     return findGpu(architecture) ? "" : describeUnknownGpu(architecture);
   }
 
-  std::optional<DeviceRates>
-  getDeviceRates(StringRef architecture) const override {
+  std::optional<DeviceSpeeds>
+  getDeviceSpeeds(StringRef architecture) const override {
     const Gpu *gpu = findGpu(architecture);
-    return gpu ? std::optional(getUsualRates(*gpu)) : std::nullopt;
+    return gpu ? std::optional(getUsualSpeeds(*gpu)) : std::nullopt;
   }
 
-  double getDeviceTime(const DeviceRates &rates, ArrayRef<Operation *> ops,
+  double getDeviceTime(const DeviceSpeeds &speeds, ArrayRef<Operation *> ops,
                        nn::ClusterKind kind, int64_t bytes) const override {
     double clocks = 0;
     for (Operation *op : ops) {
@@ -84,19 +84,19 @@ public:
       const bool product = cost.kind == nn::CostKind::dot ||
                            cost.kind == nn::CostKind::conv ||
                            cost.kind == nn::CostKind::attention;
-      clocks += countOperations(op) / (!product ? kLoopShare * rates.operations
+      clocks += countOperations(op) / (!product ? kLoopShare * speeds.operations
                                        : kind == nn::ClusterKind::call
-                                           ? getCallOperations(rates, op)
-                                           : kProductShare * rates.operations);
+                                           ? getCallOperations(speeds, op)
+                                           : kProductShare * speeds.operations);
     }
-    const double compute = clocks / (rates.processors * rates.clock),
-                 work = std::max(compute, bytes / rates.memory);
+    const double compute = clocks / (speeds.processors * speeds.clock),
+                 work = std::max(compute, bytes / speeds.memory);
     // A library deals out its work by itself.
     const double share =
         kind == nn::ClusterKind::call
             ? 1
-            : countThreads(ops) / (rates.processors * kBusyThreads);
-    return rates.launch + work / std::min(share, 1.0);
+            : countThreads(ops) / (speeds.processors * kBusyThreads);
+    return speeds.launch + work / std::min(share, 1.0);
   }
 
   // Products, convolutions and pools are calls, and attention where somebody

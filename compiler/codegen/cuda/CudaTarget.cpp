@@ -54,24 +54,24 @@ constexpr double kCollectiveNs = 6600, kLinkHopNs = 600, kBusHopNs = 1000;
 
 } // namespace
 
-DeviceRates getUsualRates(const Gpu &gpu) {
+DeviceSpeeds getUsualSpeeds(const Gpu &gpu) {
   const DataSheet &sheet = kSheets[&gpu - kGpus];
-  DeviceRates rates;
-  rates.name = sheet.name;
-  rates.operations = sheet.operations;
-  rates.halfProducts = sheet.half;
-  rates.byteProducts = sheet.byte;
-  rates.processors = sheet.processors;
-  rates.clock = sheet.clock;
-  rates.memory = kReachedShare * sheet.memory;
-  rates.launch = kLaunchNs;
-  rates.unit = kUnitNs;
-  rates.copy = kCopyNs;
-  rates.host = kReachedShare * sheet.bus;
-  rates.peer = kReachedShare * (sheet.link > 0 ? sheet.link : sheet.bus);
-  rates.collective = kCollectiveNs;
-  rates.hop = sheet.link > 0 ? kLinkHopNs : kBusHopNs;
-  return rates;
+  DeviceSpeeds speeds;
+  speeds.name = sheet.name;
+  speeds.operations = sheet.operations;
+  speeds.halfProducts = sheet.half;
+  speeds.byteProducts = sheet.byte;
+  speeds.processors = sheet.processors;
+  speeds.clock = sheet.clock;
+  speeds.memory = kReachedShare * sheet.memory;
+  speeds.launch = kLaunchNs;
+  speeds.unit = kUnitNs;
+  speeds.copy = kCopyNs;
+  speeds.host = kReachedShare * sheet.bus;
+  speeds.peer = kReachedShare * (sheet.link > 0 ? sheet.link : sheet.bus);
+  speeds.collective = kCollectiveNs;
+  speeds.hop = sheet.link > 0 ? kLinkHopNs : kBusHopNs;
+  return speeds;
 }
 
 llvm::ArrayRef<Gpu> getGpus() { return kGpus; }

@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CUDA_CUDATARGET_H
 #define PARTITA_COMPILER_CODEGEN_CUDA_CUDATARGET_H
 
-#include "compiler/codegen/DeviceRates.h"
+#include "compiler/codegen/DeviceSpeeds.h"
 #include "runtime/abi/artifact.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -32,7 +32,7 @@ llvm::ArrayRef<Gpu> getGpus();
 const Gpu *findGpu(llvm::StringRef name);
 
 /// What the usual GPU of that architecture can do, by its data sheet.
-DeviceRates getUsualRates(const Gpu &gpu);
+DeviceSpeeds getUsualSpeeds(const Gpu &gpu);
 
 /// What is wrong with an architecture that is not compiled for, and what runs
 /// on it.

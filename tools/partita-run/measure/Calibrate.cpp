@@ -21,20 +21,20 @@
 namespace partita::run {
 
 using runtime::Expected;
-using runtime::MachineRates;
+using runtime::MachineSpeeds;
 using runtime::RateTable;
 using runtime::Status;
 
 namespace {
 
 /// Least, median and largest value of every table, a column a team.
-std::string ratesText(const MachineRates &machine) {
+std::string speedsText(const MachineSpeeds &machine) {
   std::string text = machine.cpu + ", " + std::to_string(machine.cores) +
                      " core" + (machine.cores == 1 ? "" : "s") + ", " +
                      machine.level + "\n\n";
   std::vector<std::string> header = {"measured", "unit"};
   std::vector<bool> right = {false, false};
-  for (const runtime::TeamRates &team : machine.teams) {
+  for (const runtime::TeamSpeeds &team : machine.teams) {
     header.push_back(std::to_string(team.threads) + " thread" +
                      (team.threads == 1 ? "" : "s") + ": least");
     header.insert(header.end(), {"median", "most"});
@@ -45,7 +45,7 @@ std::string ratesText(const MachineRates &machine) {
     return text;
   for (const RateTable &first : machine.teams[0].tables) {
     std::vector<std::string> row = {first.name, first.unit};
-    for (const runtime::TeamRates &team : machine.teams) {
+    for (const runtime::TeamSpeeds &team : machine.teams) {
       auto found = std::find_if(
           team.tables.begin(), team.tables.end(),
           [&](const RateTable &t) { return t.name == first.name; });
@@ -77,7 +77,7 @@ std::string unitOf(const std::string &rate) {
 }
 
 /// What was measured of other devices, a column a device.
-std::string devicesText(const MachineRates &machine) {
+std::string devicesText(const MachineSpeeds &machine) {
   if (machine.devices.empty())
     return "";
   std::vector<std::string> header = {"measured"}, names;
@@ -85,7 +85,7 @@ std::string devicesText(const MachineRates &machine) {
   for (const runtime::DeviceFigures &device : machine.devices) {
     header.push_back(device.name + " (" + device.architecture + ")");
     right.push_back(true);
-    for (const auto &[name, value] : device.rates)
+    for (const auto &[name, value] : device.speeds)
       if (std::find(names.begin(), names.end(), name) == names.end())
         names.push_back(name);
   }
@@ -94,9 +94,9 @@ std::string devicesText(const MachineRates &machine) {
     std::vector<std::string> row = {name};
     for (const runtime::DeviceFigures &device : machine.devices) {
       auto found =
-          std::find_if(device.rates.begin(), device.rates.end(),
+          std::find_if(device.speeds.begin(), device.speeds.end(),
                        [&](const auto &rate) { return rate.first == name; });
-      row.push_back(found == device.rates.end()
+      row.push_back(found == device.speeds.end()
                         ? ""
                         : numberText(found->second) + unitOf(name));
     }
@@ -105,7 +105,7 @@ std::string devicesText(const MachineRates &machine) {
   return "\n" + table.text();
 }
 
-double medianOf(const runtime::TeamRates &team, const char *table) {
+double medianOf(const runtime::TeamSpeeds &team, const char *table) {
   for (const RateTable &each : team.tables)
     if (each.name == table && !each.values.empty()) {
       std::vector<double> values = each.values;
@@ -117,7 +117,7 @@ double medianOf(const runtime::TeamRates &team, const char *table) {
 
 /// Whether a team of more threads is not faster where it should be by far: some
 /// of its cores did something else.
-bool wasBusy(const MachineRates &machine) {
+bool wasBusy(const MachineSpeeds &machine) {
   const char *table = abi::machine::kConv;
   return machine.teams.size() > 1 &&
          medianOf(machine.teams.back(), table) <
@@ -141,7 +141,7 @@ int runCalibration(const Options &options) {
                               "'"));
   runtime::CalibrateOptions settings;
   settings.seconds = options.calibrateSeconds;
-  Expected<MachineRates> machine = [&] {
+  Expected<MachineSpeeds> machine = [&] {
     constexpr int kParts = 1000;
     Progress progress("measuring this machine", kParts, !options.json);
     settings.progress = [&](int done, int all) {
@@ -168,9 +168,10 @@ int runCalibration(const Options &options) {
   for (const std::string &remark : machine->remarks)
     std::fprintf(stderr, "partita-run: remark: not measured: %s\n",
                  remark.c_str());
-  std::fputs((options.json ? text : ratesText(*machine) + devicesText(*machine))
-                 .c_str(),
-             stdout);
+  std::fputs(
+      (options.json ? text : speedsText(*machine) + devicesText(*machine))
+          .c_str(),
+      stdout);
   return 0;
 }
 

@@ -26,9 +26,9 @@
 namespace partita::run {
 
 using runtime::Expected;
-using runtime::MachineRates;
+using runtime::MachineSpeeds;
 using runtime::Status;
-using runtime::TeamRates;
+using runtime::TeamSpeeds;
 using runtime::WorkTime;
 
 namespace {
@@ -37,8 +37,8 @@ namespace {
 /// has a few hundred KiB.
 constexpr size_t kMostMachineBytes = 16 << 20;
 
-TeamRates *findTeam(MachineRates &machine, int threads) {
-  for (TeamRates &team : machine.teams)
+TeamSpeeds *findTeam(MachineSpeeds &machine, int threads) {
+  for (TeamSpeeds &team : machine.teams)
     if (team.threads == threads)
       return &team;
   return nullptr;
@@ -73,8 +73,8 @@ Status write(const std::string &path, const std::string &text) {
 
 } // namespace
 
-Expected<MachineRates> readMachine(const Options &options, const Model &model,
-                                   Team &team) {
+Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
+                                    Team &team) {
   auto fail = [&](const std::string &what) {
     return Status::error("'" + options.calibrate + "' " + what);
   };
@@ -94,7 +94,7 @@ Expected<MachineRates> readMachine(const Options &options, const Model &model,
     return fail("has " + std::to_string((*file)->size()) +
                 " bytes: no description of a machine has more than " +
                 std::to_string(kMostMachineBytes));
-  Expected<MachineRates> machine = MachineRates::parse(std::string_view(
+  Expected<MachineSpeeds> machine = MachineSpeeds::parse(std::string_view(
       reinterpret_cast<const char *>((*file)->data()), (*file)->size()));
   if (!machine)
     return fail(machine.status().message() +
@@ -155,7 +155,7 @@ Status addTimes(const Options &options, const Model &model, Team &team,
     all.ns += time.ns;
     all.modelledNs += time.modelledNs;
   }
-  Expected<MachineRates> machine = readMachine(options, model, team);
+  Expected<MachineSpeeds> machine = readMachine(options, model, team);
   if (!machine)
     return machine.status();
   auto &known = findTeam(*machine, model.plan->threads())->work[model.devices];

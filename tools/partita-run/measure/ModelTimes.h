@@ -18,13 +18,13 @@
 
 #include "tools/partita-run/Run.h"
 
-#include "runtime/calibrate/MachineRates.h"
+#include "runtime/calibrate/MachineSpeeds.h"
 
 namespace partita::run {
 
 /// Reads the file of --calibrate. Fails unless the artifact was compiled with
 /// that file, for as many cores per device as the run will have.
-runtime::Expected<runtime::MachineRates>
+runtime::Expected<runtime::MachineSpeeds>
 readMachine(const Options &options, const Model &model, Team &team);
 
 /// The times of the work of a step, by key. Only steps whose own time is in the

@@ -304,7 +304,7 @@ Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
                          {key::kCopy, copy},
                          {key::kHost, host}}};
   if (other)
-    figures.rates.emplace_back(key::kPeer, peer);
+    figures.speeds.emplace_back(key::kPeer, peer);
   return figures;
 }
 

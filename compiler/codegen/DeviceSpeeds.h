@@ -1,12 +1,12 @@
-//===- DeviceRates.h - What an accelerator can do ---------------*- C++ -*-===//
+//===- DeviceSpeeds.h - What an accelerator can do --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_DEVICERATES_H
-#define PARTITA_COMPILER_CODEGEN_DEVICERATES_H
+#ifndef PARTITA_COMPILER_CODEGEN_DEVICESPEEDS_H
+#define PARTITA_COMPILER_CODEGEN_DEVICESPEEDS_H
 
 #include <string>
 
@@ -14,8 +14,8 @@ namespace partita::codegen {
 
 /// By these a device is priced that is no part of the processor. Times are in
 /// nanoseconds. Rates of bytes are what a device reaches, in GB/s.
-struct DeviceRates {
-  std::string name; ///< for people: the device that has these rates
+struct DeviceSpeeds {
+  std::string name; ///< for people: the device that has these speeds
 
   // Of an architecture: operations of one of its processors in a clock. Those
   // of products by type, as tensor cores compute them.
@@ -36,4 +36,4 @@ struct DeviceRates {
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_DEVICERATES_H
+#endif // PARTITA_COMPILER_CODEGEN_DEVICESPEEDS_H

@@ -1,11 +1,11 @@
-//===- MachineRates.cpp - What was measured of a machine ------------------===//
+//===- MachineSpeeds.cpp - What was measured of a machine -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/calibrate/MachineRates.h"
+#include "runtime/calibrate/MachineSpeeds.h"
 
 #include "runtime/abi/machine.h"
 
@@ -55,19 +55,20 @@ void RateTable::fill() {
   }
 }
 
-double TeamRates::bytesReadAt(double rate) const {
+double TeamSpeeds::bytesReadAt(double rate) const {
   for (const RateTable &table : tables) {
     if (table.name != abi::machine::kRead)
       continue;
-    const std::vector<double> &bytes = table.axes[0].at, &rates = table.values;
+    const std::vector<double> &bytes = table.axes[0].at, &values = table.values;
     // Rates of a few bytes are those of starting the threads.
     size_t best =
-        size_t(std::max_element(rates.begin(), rates.end()) - rates.begin());
+        size_t(std::max_element(values.begin(), values.end()) - values.begin());
     for (size_t i = best; i + 1 < bytes.size(); ++i)
-      if (rates[i + 1] <= rate) {
-        double part = rate >= rates[i] ? 0
-                                       : std::log(rates[i] / rate) /
-                                             std::log(rates[i] / rates[i + 1]);
+      if (values[i + 1] <= rate) {
+        double part = rate >= values[i]
+                          ? 0
+                          : std::log(values[i] / rate) /
+                                std::log(values[i] / values[i + 1]);
         return bytes[i] * std::pow(bytes[i + 1] / bytes[i], part);
       }
     return bytes.back();
@@ -129,7 +130,7 @@ static std::string joined(const std::vector<std::string> &lines) {
   return text;
 }
 
-static std::string workJson(const TeamRates &team) {
+static std::string workJson(const TeamSpeeds &team) {
   std::vector<std::string> all;
   for (const auto &[devices, times] : team.work) {
     std::vector<std::string> lines;
@@ -142,10 +143,10 @@ static std::string workJson(const TeamRates &team) {
   return "    " + quoted(abi::machine::kWorkKey) + ": {\n" + joined(all) + "}";
 }
 
-std::string MachineRates::json() const {
+std::string MachineSpeeds::json() const {
   std::vector<std::string> tables;
   std::string all;
-  for (const TeamRates &team : teams) {
+  for (const TeamSpeeds &team : teams) {
     std::vector<std::string> texts;
     for (const RateTable &table : team.tables)
       texts.push_back(tableJson(table));
@@ -168,13 +169,13 @@ std::string MachineRates::json() const {
   text += "  ]";
   std::vector<std::string> lines;
   for (const DeviceFigures &device : devices) {
-    std::vector<std::string> rates;
-    for (const auto &[name, value] : device.rates)
-      rates.push_back("      " + quoted(name) + ": " + number(value));
+    std::vector<std::string> speeds;
+    for (const auto &[name, value] : device.speeds)
+      speeds.push_back("      " + quoted(name) + ": " + number(value));
     lines.push_back("    {\"kind\": " + quoted(device.kind) +
                     ", \"architecture\": " + quoted(device.architecture) +
                     ", \"name\": " + quoted(device.name) +
-                    ",\n     \"rates\": {\n" + joined(rates) + "}}");
+                    ",\n     \"rates\": {\n" + joined(speeds) + "}}");
   }
   if (!lines.empty())
     text += ",\n  " + quoted(abi::machine::kDevicesKey) + ": [\n" +
@@ -214,11 +215,11 @@ struct NameCounter : nlohmann::json_sax<Json> {
   }
 };
 
-/// Reads what MachineRates::json writes. Functions return false where something
-/// else stands there.
+/// Reads what MachineSpeeds::json writes. Functions return false where
+/// something else stands there.
 class Reader {
 public:
-  static bool read(const Json &json, MachineRates &machine) {
+  static bool read(const Json &json, MachineSpeeds &machine) {
     if (!text(json, abi::machine::kIdKey, machine.id) ||
         !text(json, "cpu", machine.cpu) || !text(json, "level", machine.level))
       return false;
@@ -271,20 +272,20 @@ private:
   }
 
   static bool readDevice(const Json &json, DeviceFigures &device) {
-    const Json *rates = find(json, "rates");
+    const Json *speeds = find(json, "rates");
     if (!text(json, "kind", device.kind) ||
         !text(json, "architecture", device.architecture) ||
-        !text(json, "name", device.name) || !rates || !rates->is_object())
+        !text(json, "name", device.name) || !speeds || !speeds->is_object())
       return false;
-    for (const auto &[name, value] : rates->items()) {
+    for (const auto &[name, value] : speeds->items()) {
       if (!value.is_number())
         return false;
-      device.rates.emplace_back(name, value.get<double>());
+      device.speeds.emplace_back(name, value.get<double>());
     }
     return true;
   }
 
-  static bool readTeam(const Json &json, TeamRates &team) {
+  static bool readTeam(const Json &json, TeamSpeeds &team) {
     const Json *threads = find(json, "threads"), *tables = find(json, "tables"),
                *work = find(json, abi::machine::kWorkKey);
     if (!threads || !integer(*threads, team.threads) || !tables ||
@@ -310,7 +311,7 @@ private:
     return true;
   }
 
-  static bool readWork(const Json &json, TeamRates &team) {
+  static bool readWork(const Json &json, TeamSpeeds &team) {
     if (!json.is_object())
       return false;
     for (const auto &[devices, times] : json.items()) {
@@ -337,7 +338,7 @@ private:
 
 } // namespace
 
-Expected<MachineRates> MachineRates::parse(std::string_view text) {
+Expected<MachineSpeeds> MachineSpeeds::parse(std::string_view text) {
   NameCounter counter;
   Json::sax_parse(text, &counter);
   if (counter.names > kMostNames)
@@ -350,7 +351,7 @@ Expected<MachineRates> MachineRates::parse(std::string_view text) {
     return Status::error("is no description of a machine");
   if (*version != abi::machine::kFormatVersion)
     return Status::error("is of another version");
-  MachineRates machine;
+  MachineSpeeds machine;
   if (!Reader::read(json, machine))
     return Status::error("is not as partita-run wrote it");
   return machine;

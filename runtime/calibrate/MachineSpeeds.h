@@ -1,4 +1,4 @@
-//===- MachineRates.h - Measured rates, and their file ----------*- C++ -*-===//
+//===- MachineSpeeds.h - Measured speeds, and their file --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,13 +19,13 @@
 //                 "rates": {"processors": 132, ...}}, ...]}
 //
 // `values` are row-major, the last axis fastest; a table without axes has one
-// value. `runtime/abi/machine.h` defines the names of tables, axes and rates,
+// value. `runtime/abi/machine.h` defines the names of tables, axes and speeds,
 // and `id` and `work`. A machine without other devices has no `devices`.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
-#define PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
+#ifndef PARTITA_RUNTIME_CALIBRATE_MACHINESPEEDS_H
+#define PARTITA_RUNTIME_CALIBRATE_MACHINESPEEDS_H
 
 #include "runtime/base/Status.h"
 #include "runtime/device/DeviceFigures.h"
@@ -57,7 +57,7 @@ struct RateTable {
     return axes[axis].at[position(index)[axis]];
   }
   /// Fills in points that were too large to measure. Each gets the mean rate of
-  /// its smaller neighbours, because rates no longer grow there.
+  /// its smaller neighbours, because speeds no longer grow there.
   void fill();
 };
 
@@ -67,7 +67,7 @@ struct WorkTime {
   double ns = 0, modelledNs = 0;
 };
 
-struct TeamRates {
+struct TeamSpeeds {
   int threads = 1;
   std::vector<RateTable> tables;
   /// By the number of busy devices, then by key.
@@ -78,11 +78,11 @@ struct TeamRates {
   double bytesReadAt(double rate) const;
 };
 
-struct MachineRates {
+struct MachineSpeeds {
   std::string id; ///< as read from a file; `json` computes it from the tables
   std::string cpu, level;
   int cores = 1;
-  std::vector<TeamRates> teams;
+  std::vector<TeamSpeeds> teams;
   std::vector<DeviceFigures> devices;
   /// For people: why some devices were not measured. Not in the file.
   std::vector<std::string> remarks;
@@ -91,9 +91,9 @@ struct MachineRates {
   std::string json() const;
 
   /// Reads the text that `json` wrote. An error says what is wrong.
-  static Expected<MachineRates> parse(std::string_view text);
+  static Expected<MachineSpeeds> parse(std::string_view text);
 };
 
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
+#endif // PARTITA_RUNTIME_CALIBRATE_MACHINESPEEDS_H
