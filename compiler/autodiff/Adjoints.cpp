@@ -94,24 +94,24 @@ Operation *Adjoints::run(Operation *end) {
   return nullptr;
 }
 
-Adjoints::Way Adjoints::getWay(Operation *op) const {
-  Way way{op->getResult(0), ""};
+Adjoints::Path Adjoints::getPath(Operation *op) const {
+  Path path{op->getResult(0), ""};
   SmallVector<std::string> nodes;
-  while (Value from = active.lookup(way.from)) {
-    std::string name = nn::getNodeName(way.from.getDefiningOp());
+  while (Value from = active.lookup(path.from)) {
+    std::string name = nn::getNodeName(path.from.getDefiningOp());
     if (nodes.empty() || nodes.back() != name)
       nodes.push_back(name);
-    way.from = from;
+    path.from = from;
   }
   constexpr size_t kMostNodes = 6;
   for (size_t i = nodes.size(); i-- > 0;) {
     if (nodes.size() > kMostNodes && i + 3 < nodes.size() && i >= 3) {
-      way.nodes += i == 3 ? "... -> " : "";
+      path.nodes += i == 3 ? "... -> " : "";
       continue;
     }
-    way.nodes += nodes[i] + " -> ";
+    path.nodes += nodes[i] + " -> ";
   }
-  return way;
+  return path;
 }
 
 } // namespace partita::autodiff

@@ -70,11 +70,11 @@ public:
   }
 
   /// How an op depends on what is differentiated.
-  struct Way {
+  struct Path {
     mlir::Value from;
     std::string nodes; ///< "conv1 -> ... -> pool -> "
   };
-  Way getWay(mlir::Operation *op) const;
+  Path getPath(mlir::Operation *op) const;
 
 private:
   void mark(mlir::Value cotangent, mlir::Operation *op);

@@ -89,21 +89,21 @@ private:
 
   /// What cannot be differentiated, and how the loss depends on it.
   LogicalResult refuse(Operation *op) {
-    const Adjoints::Way way = adjoints.getWay(op);
+    const Adjoints::Path path = adjoints.getPath(op);
     InFlightDiagnostic error =
         emitError(op->getLoc())
         << op->getName().getStringRef()
         << " has no derivative, and the loss depends on ";
-    if (auto parameter = way.from.getDefiningOp<nn::ParameterOp>())
+    if (auto parameter = path.from.getDefiningOp<nn::ParameterOp>())
       error << "'"
             << weights.lookup(parameter.getWeightAttr().getAttr())
                    .weight.getOrigin()
             << "'";
     else
-      error << "the input '" << getArgumentName(cast<BlockArgument>(way.from))
+      error << "the input '" << getArgumentName(cast<BlockArgument>(path.from))
             << "'";
     return error
-           << " through it (" << way.nodes
+           << " through it (" << path.nodes
            << "loss): freeze what is before it (--freeze), or replace the "
               "node in the model";
   }

@@ -64,7 +64,7 @@ LogicalResult resolve(nn::GradientOp gradient) {
     return emitError(op->getLoc())
            << op->getName().getStringRef()
            << " has no derivative, and a gradient of the model needs it ("
-           << adjoints.getWay(op).nodes << nn::getNodeName(gradient)
+           << adjoints.getPath(op).nodes << nn::getNodeName(gradient)
            << "): replace the node in the model, or ask for another gradient";
   b.setLoc(gradient.getLoc());
   for (auto [variable, result] :

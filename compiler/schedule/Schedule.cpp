@@ -52,7 +52,7 @@ Choice chooseBorrowed(const ScheduleProblem &problem,
     return trial;
   for (int i = 0; i < kMostTrials; ++i) {
     std::vector<bool> borrowed = trial.transfers.borrowed;
-    for (int v : trial.timing.culprits)
+    for (int v : trial.timing.bottlenecks)
       borrowed[v] = false;
     if (borrowed == trial.transfers.borrowed)
       break;
@@ -69,10 +69,10 @@ Choice chooseBorrowed(const ScheduleProblem &problem,
 Choice addBuffers(const ScheduleProblem &problem, const UnitOrders &orders,
                   Choice chosen) {
   Choice best = chosen, trial = chosen;
-  for (int i = 0; i < kMostTrials && !trial.timing.culprits.empty(); ++i) {
+  for (int i = 0; i < kMostTrials && !trial.timing.bottlenecks.empty(); ++i) {
     Transfers more = trial.transfers;
-    for (int v : std::set<int>(trial.timing.culprits.begin(),
-                               trial.timing.culprits.end())) {
+    for (int v : std::set<int>(trial.timing.bottlenecks.begin(),
+                               trial.timing.bottlenecks.end())) {
       if (!more.borrowed[v])
         more.buffers[v] = std::min(
             2 * more.buffers[v], std::max(problem.microBatches, kSendBuffers));

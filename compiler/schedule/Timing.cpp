@@ -85,7 +85,7 @@ public:
     timing.bubble = room > 0 ? 1 - work / room : 0;
     for (int unit = last; unit >= 0; unit = units[unit].cause)
       if (int v = units[unit].heldUpBy; v >= 0)
-        timing.culprits.push_back(v);
+        timing.bottlenecks.push_back(v);
     timing.inFlight.assign(problem.values.size(), 0);
     for (const std::vector<int> &sent : sends)
       for (int group : sent)

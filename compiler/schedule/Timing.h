@@ -27,7 +27,7 @@ struct Timing {
   double bubble = 0; ///< idle share of the devices that have work
   /// Values whose buffers the critical path waits for. The step may be shorter
   /// if they are copied instead of borrowed, or have more buffers.
-  std::vector<int> culprits;
+  std::vector<int> bottlenecks;
   /// By value: the most micro-batches of it that are in flight at the same
   /// time. A copied value needs no more buffers than that.
   std::vector<int> inFlight;

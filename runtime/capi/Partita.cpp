@@ -200,7 +200,7 @@ Status openModel(const char *path, const partita_options *given,
   auto streams = PlanStreams::create(std::move(*artifacts), session,
                                      {.delay_s = options.batch_delay_s,
                                       .queued_samples = options.queued_samples,
-                                      .turns = nullptr});
+                                      .devices_lock = nullptr});
   if (!streams)
     return streams.status();
   auto made = std::make_unique<partita_model>();

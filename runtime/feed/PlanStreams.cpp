@@ -43,7 +43,7 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
   if (plans > 1) {
     session.shared =
         std::make_shared<runtime::SharedDevices>(largestArenas(self->choice));
-    options.turns = std::make_shared<Turns>();
+    options.devices_lock = std::make_shared<TicketLock>();
   }
   for (size_t plan = 0; plan < plans; ++plan) {
     Expected<std::unique_ptr<Stream>> stream =

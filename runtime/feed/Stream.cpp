@@ -239,9 +239,9 @@ void Stream::Impl::feed() {
   if (!made)
     return;
   while (mayBegin(lock)) {
-    if (options.turns && !has_turn) {
+    if (options.devices_lock && !has_turn) {
       lock.unlock();
-      options.turns->take();
+      options.devices_lock->lock();
       lock.lock();
       has_turn = true;
       turn_steps = 0;
@@ -283,7 +283,7 @@ void Stream::Impl::feed() {
 void Stream::Impl::giveTurn() {
   if (!has_turn)
     return;
-  options.turns->give();
+  options.devices_lock->unlock();
   has_turn = false;
 }
 
@@ -297,7 +297,7 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
       return false;
     // Another stream comes when this one has computed, or has nothing to.
     const bool isWanted =
-        has_turn && turn_steps > 0 && options.turns->isWanted();
+        has_turn && turn_steps > 0 && options.devices_lock->hasWaiters();
     if (underWay.empty() && (queue.empty() || isWanted))
       giveTurn();
     else if (isWanted) {

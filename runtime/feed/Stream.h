@@ -25,7 +25,7 @@
 #define PARTITA_RUNTIME_FEED_STREAM_H
 
 #include "runtime/feed/Model.h"
-#include "runtime/feed/Turns.h"
+#include "runtime/feed/TicketLock.h"
 
 #include "runtime/io/Tensor.h"
 #include "runtime/session/Session.h"
@@ -42,9 +42,9 @@ struct StreamOptions {
   /// The number of samples that may wait to be computed; 0: as many as fill
   /// four steps. `submit` blocks while more samples wait.
   int64_t queued_samples = 0;
-  /// The turns of streams whose sessions share memory. Null if there are no
-  /// other streams.
-  std::shared_ptr<Turns> turns;
+  /// Held by the stream that computes, of several whose sessions share memory.
+  /// Null if there are no others.
+  std::shared_ptr<TicketLock> devices_lock;
 };
 
 class Stream {

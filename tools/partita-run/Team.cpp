@@ -217,19 +217,19 @@ Team::communicator(const Model &model, const std::vector<int> &places,
   auto made = runtime::MixedCommunicator::create(
       impl->job->transfers(number), *impl->placement,
       runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
-      {timeout_s, &impl->job->rollCall()}, spin,
+      {timeout_s, &impl->job->liveness()}, spin,
       runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
   runtime::nccl::Processes processes = impl->processes();
   processes.request = devices;
   processes.interrupted = [this] {
-    impl->job->rollCall().answer();
+    impl->job->liveness().answer();
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
                                          : Status();
   };
   processes.absent = [this] {
-    return impl->job->rollCall().absent(runtime::mpi::kRollCall);
+    return impl->job->liveness().absent(runtime::mpi::kLivenessSeconds);
   };
   auto with = runtime::nccl::withNccl(
       *made, runtime::trafficOf(*model.plan, model.mesh),

@@ -47,34 +47,34 @@ public:
   /// From a device, or to one: on the receiver's queue. The sender's queue
   /// waits until the bytes are copied.
   Status receive(int micro_batch, uint8_t *data, int64_t bytes) override {
-    auto parcel = comm.take(channel, micro_batch, bytes);
-    if (!parcel)
-      return parcel.status();
+    auto message = comm.take(channel, micro_batch, bytes);
+    if (!message)
+      return message.status();
     const size_t count = size_t(bytes);
-    if (is_host && !parcel->device) {
+    if (is_host && !message->device) {
       if (count)
-        std::memcpy(data, parcel->data, count);
+        std::memcpy(data, message->data, count);
       comm.release(channel, micro_batch);
       return Status();
     }
     Queue &queue = device->queue();
-    if (Status status = queue.wait(parcel->ready); !status.ok())
+    if (Status status = queue.wait(message->ready); !status.ok())
       return status;
     const Status status =
         count == 0 ? Status()
-        : parcel->device
-            ? queue.copyFrom(*parcel->device, data, parcel->data, count)
-            : queue.copyIn(data, parcel->data, count);
+        : message->device
+            ? queue.copyFrom(*message->device, data, message->data, count)
+            : queue.copyIn(data, message->data, count);
     if (!status.ok())
       return status;
     return comm.releaseAfter(channel, micro_batch, queue.record());
   }
   Expected<const uint8_t *> borrow(int micro_batch, uint8_t *,
                                    int64_t bytes) override {
-    auto parcel = comm.take(channel, micro_batch, bytes);
-    if (!parcel)
-      return parcel.status();
-    return parcel->data;
+    auto message = comm.take(channel, micro_batch, bytes);
+    if (!message)
+      return message.status();
+    return message->data;
   }
   void release(int micro_batch) override { comm.release(channel, micro_batch); }
 
@@ -149,11 +149,11 @@ Status LocalCommunicator::send(int channel, int micro_batch, const void *data,
 }
 
 Status LocalCommunicator::post(int channel, int micro_batch,
-                               const Parcel &parcel) {
+                               const Message &message) {
   Cell &cell = this->cell(channel, micro_batch);
   if (!cell.taken.reached(cell.posted.count()))
     return Status::error("it was sent again before the receiver took it");
-  cell.parcel = parcel;
+  cell.message = message;
   cell.posted.advance();
   return Status();
 }
@@ -161,8 +161,8 @@ Status LocalCommunicator::post(int channel, int micro_batch,
 Status LocalCommunicator::awaitPosted(Cell &cell, int64_t bytes) const {
   if (Status status = await(cell.posted, cell.taken.count() + 1); !status.ok())
     return status;
-  if (cell.parcel.bytes != bytes)
-    return Status::error("got " + std::to_string(cell.parcel.bytes) +
+  if (cell.message.bytes != bytes)
+    return Status::error("got " + std::to_string(cell.message.bytes) +
                          " bytes instead of " + std::to_string(bytes));
   return Status();
 }
@@ -173,17 +173,17 @@ Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
   if (Status status = awaitPosted(cell, bytes); !status.ok())
     return status;
   if (bytes)
-    std::memcpy(data, cell.parcel.data, static_cast<size_t>(bytes));
+    std::memcpy(data, cell.message.data, static_cast<size_t>(bytes));
   cell.taken.advance();
   return Status();
 }
 
-Expected<Parcel> LocalCommunicator::take(int channel, int micro_batch,
-                                         int64_t bytes) {
+Expected<Message> LocalCommunicator::take(int channel, int micro_batch,
+                                          int64_t bytes) {
   Cell &cell = this->cell(channel, micro_batch);
   if (Status status = awaitPosted(cell, bytes); !status.ok())
     return status;
-  return cell.parcel;
+  return cell.message;
 }
 
 void LocalCommunicator::release(int channel, int micro_batch) {

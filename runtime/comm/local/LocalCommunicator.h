@@ -30,7 +30,7 @@
 namespace partita::runtime {
 
 /// A message, where the sender has it.
-struct Parcel {
+struct Message {
   const uint8_t *data = nullptr;
   int64_t bytes = 0;
   Device *device = nullptr; ///< the owner of the memory; null: the host
@@ -54,11 +54,11 @@ public:
 
   //===--- What the ends call ---------------------------------------------===//
 
-  /// Posts a parcel for the receiver of a micro-batch.
-  Status post(int channel, int micro_batch, const Parcel &parcel);
-  /// Blocks until the matching `post`, and returns its parcel. The bytes are
+  /// Posts a message for the receiver of a micro-batch.
+  Status post(int channel, int micro_batch, const Message &message);
+  /// Blocks until the matching `post`, and returns its message. The bytes are
   /// valid until `release` or `releaseAfter`.
-  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes);
+  Expected<Message> take(int channel, int micro_batch, int64_t bytes);
   void release(int channel, int micro_batch);
   /// Like release, when `read` has happened: the queue of the receiver still
   /// copies the bytes.
@@ -81,7 +81,7 @@ public:
 private:
   struct alignas(64) Cell {
     Counter posted, taken;
-    Parcel parcel;
+    Message message;
     /// What the receiver's queue still does with the bytes that were taken.
     std::atomic<Queue *> reader = nullptr; ///< null: nothing
     uint64_t read = 0;                     ///< the number of its event

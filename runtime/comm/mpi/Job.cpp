@@ -102,10 +102,10 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
   MPI_Comm_size(MPI_COMM_WORLD, &job->mySize);
   for (MPI_Comm *comm : {&job->transferComms[0], &job->transferComms[1],
-                         &job->control, &job->rollComm})
+                         &job->control, &job->livenessComm})
     if (int code = MPI_Comm_dup(MPI_COMM_WORLD, comm); code != MPI_SUCCESS)
       return failure("MPI_Comm_dup", code);
-  job->roll = std::make_unique<RollCall>(job->rollComm);
+  job->livenessCheck = std::make_unique<LivenessCheck>(job->livenessComm);
   struct sigaction action = {};
   action.sa_handler = onTerminate;
   // A second SIGTERM ends a process that does not come to a wait.
@@ -118,7 +118,7 @@ Job::~Job() {
   for (MPI_Comm &comm : transferComms)
     MPI_Comm_free(&comm);
   MPI_Comm_free(&control);
-  MPI_Comm_free(&rollComm);
+  MPI_Comm_free(&livenessComm);
   MPI_Finalize();
 }
 
@@ -218,7 +218,7 @@ Job::exchange(std::span<uint8_t> bytes,
 }
 
 Status Job::waitFor(int peer, MPI_Request &request) const {
-  Status status = wait(request, {timeout, roll.get()});
+  Status status = wait(request, {timeout, livenessCheck.get()});
   return status.ok()
              ? status
              : Status::error(

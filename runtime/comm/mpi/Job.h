@@ -18,7 +18,7 @@
 #define PARTITA_RUNTIME_COMM_MPI_JOB_H
 
 #include "runtime/base/Status.h"
-#include "runtime/comm/mpi/RollCall.h"
+#include "runtime/comm/mpi/LivenessCheck.h"
 
 #include <array>
 #include <cstdint>
@@ -57,7 +57,7 @@ public:
   /// For the messages of a plan. Each of two plans that take turns has its own.
   MPI_Comm transfers(size_t plan = 0) const { return transferComms[plan]; }
   static constexpr size_t kPlans = 2;
-  RollCall &rollCall() { return *roll; }
+  LivenessCheck &liveness() { return *livenessCheck; }
 
   Status barrier();
   /// Tells all processes whether one has failed. Returns the lowest rank that
@@ -109,8 +109,8 @@ private:
   double timeout = 60;
   std::array<MPI_Comm, kPlans> transferComms = {MPI_COMM_NULL, MPI_COMM_NULL};
   MPI_Comm control = MPI_COMM_NULL;
-  MPI_Comm rollComm = MPI_COMM_NULL;
-  std::unique_ptr<RollCall> roll;
+  MPI_Comm livenessComm = MPI_COMM_NULL;
+  std::unique_ptr<LivenessCheck> livenessCheck;
   std::vector<uint8_t> theirs; ///< in an exchange
 };
 

@@ -8,7 +8,7 @@
 #include "runtime/comm/mpi/Wait.h"
 
 #include "runtime/comm/local/Counter.h"
-#include "runtime/comm/mpi/RollCall.h"
+#include "runtime/comm/mpi/LivenessCheck.h"
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +42,7 @@ int64_t nowNs() {
 }
 
 /// Those that are interrupted with this process answer for as long.
-constexpr double kAnswers = kRollCall / 2;
+constexpr double kAnswers = kLivenessSeconds / 2;
 
 } // namespace
 
@@ -59,14 +59,15 @@ bool isInterrupted() {
   return since != 0 && nowNs() >= since;
 }
 
-Status interruptedError(RollCall *roll) {
+Status interruptedError(LivenessCheck *liveness) {
   std::string text = "the launcher is ending the job, because another process "
                      "of it has ended or somebody asked for it";
   // Later, those who would have answered may have gone themselves.
   const double since =
       double(nowNs() - interrupted.load(std::memory_order_relaxed)) / 1e9;
-  if (roll && since < kAnswers)
-    if (std::string who = nameAbsent(roll->absent(kRollCall)); !who.empty())
+  if (liveness && since < kAnswers)
+    if (std::string who = nameAbsent(liveness->absent(kLivenessSeconds));
+        !who.empty())
       text += " (" + who + ")";
   return Status::error(text);
 }
@@ -85,9 +86,10 @@ Status late(const Patience &patience) {
   std::snprintf(text, sizeof text, "nothing happened within %g s",
                 patience.timeout_s);
   std::string said = text;
-  if (patience.roll) {
+  if (patience.liveness) {
     // The others answer as long as their own time is not over.
-    const std::string who = nameAbsent(patience.roll->absent(kRollCall));
+    const std::string who =
+        nameAbsent(patience.liveness->absent(kLivenessSeconds));
     if (!who.empty())
       said += " (" + who + ")";
   }
@@ -109,7 +111,7 @@ Status wait(MPI_Request &request, const Patience &patience,
       begin = Clock::now();
     if (isInterrupted() &&
         Clock::now() - begin >= std::chrono::nanoseconds(grace.load()))
-      return interruptedError(patience.roll);
+      return interruptedError(patience.liveness);
     if (stop && stop->load(std::memory_order_relaxed))
       return abortedError();
     if (polls < kSpins)
@@ -121,8 +123,8 @@ Status wait(MPI_Request &request, const Patience &patience,
       sched_yield();
       continue;
     }
-    if (patience.roll)
-      patience.roll->answer();
+    if (patience.liveness)
+      patience.liveness->answer();
     std::this_thread::sleep_for(
         std::min<Clock::duration>(waited / 16, kLongestSleep));
   }

@@ -15,15 +15,15 @@
 
 namespace partita::runtime::mpi {
 
-class RollCall;
+class LivenessCheck;
 
 /// How long to wait, and whom to ask when that was not enough. A number of
 /// seconds alone asks nobody.
 struct Patience {
-  Patience(double timeout_s, RollCall *roll = nullptr)
-      : timeout_s(timeout_s), roll(roll) {}
+  Patience(double timeout_s, LivenessCheck *liveness = nullptr)
+      : timeout_s(timeout_s), liveness(liveness) {}
   double timeout_s;
-  RollCall *roll; ///< may be null; of all processes; outlives the wait
+  LivenessCheck *liveness; ///< may be null; of all processes; outlives the wait
 };
 
 /// Waits until `request` is complete. MPI's own wait never ends if a peer is
@@ -33,7 +33,7 @@ struct Patience {
 /// ends this process (see `interrupt`), or when `stop` (which may be null)
 /// becomes true. Allocates only to build an error. Past the deadline the error
 /// names the processes that do not answer: the peer may wait for one of them
-/// itself. Other processes' roll calls are answered meanwhile.
+/// itself. Other processes' liveness checks are answered meanwhile.
 Status wait(MPI_Request &request, const Patience &patience,
             const std::atomic<bool> *stop = nullptr,
             MPI_Status *status = MPI_STATUS_IGNORE);
@@ -48,8 +48,8 @@ inline constexpr double kNeighbourSlack = 1;
 void interrupt(double grace_s = 0);
 bool isInterrupted();
 /// What a wait that was interrupted says. It names the processes that do not
-/// answer `roll`, which may be null.
-Status interruptedError(RollCall *roll = nullptr);
+/// answer `liveness`, which may be null.
+Status interruptedError(LivenessCheck *liveness = nullptr);
 
 /// An error with MPI's text for `code`.
 Status failure(const char *call, int code);

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 Endpoint::Endpoint(Network &network, int device)
     : network(network), index(device), comms(network.routes.splits.size()),
-      way_of(network.routes.edges.size(), -1),
+      stream_of(network.routes.edges.size(), -1),
       parts(network.routes.edges.size()) {}
 
 Endpoint::~Endpoint() { abort(); }
@@ -37,14 +37,14 @@ void Endpoint::attach(cuda::CudaDevice &with) {
   std::lock_guard<std::mutex> lock(mutex);
   attached = &with;
   gpu = with.sharedGpu();
-  with.cudaQueue().accompany(this);
+  with.cudaQueue().setWatchdog(this);
 }
 
 bool Endpoint::detach() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!attached)
     return true;
-  attached->cudaQueue().accompany(nullptr);
+  attached->cudaQueue().setWatchdog(nullptr);
   attached = nullptr;
   if (!network.aborted && awaitIdle(network.timeout_s).ok())
     return true;
@@ -52,9 +52,9 @@ bool Endpoint::detach() {
   if (awaitIdle(std::min(network.timeout_s, 5.0)).ok())
     return true;
   // A GPU that does not answer may still use all of it.
-  for (Way &way : ways) {
-    way.stream.abandon();
-    way.last_done.abandon();
+  for (WorkStream &work : streams) {
+    work.stream.abandon();
+    work.last_done.abandon();
   }
   for (cuda::DeviceBuffer *buffer : {&scratch, &tokens, &numbers})
     buffer->abandon();
@@ -182,9 +182,9 @@ Status Endpoint::awaitIdle(double longest_s) {
   const auto begin = Clock::now();
   if (gpu)
     (void)gpu->use();
-  for (const Way &way : ways)
-    while (way.stream.get() &&
-           gpu->api.streamQuery(way.stream.get()) == cuda::Result::not_ready) {
+  for (const WorkStream &work : streams)
+    while (work.stream.get() &&
+           gpu->api.streamQuery(work.stream.get()) == cuda::Result::not_ready) {
       if (Clock::now() - begin > std::chrono::duration<double>(longest_s) ||
           (network.aborted && world))
         return Status::error("a stream does not come to its end");
@@ -213,14 +213,14 @@ int64_t Endpoint::mostScratch() const {
   return most;
 }
 
-Status Endpoint::makeWay(int edge) {
-  Way &way = ways.emplace_back();
-  way.edge = edge;
+Status Endpoint::makeStream(int edge) {
+  WorkStream &work = streams.emplace_back();
+  work.edge = edge;
   auto stream = cuda::createStream(gpu);
   if (!stream)
     return stream.status();
-  way.stream = std::move(*stream);
-  for (cuda::GpuEvent *event : {&way.ready, &way.done}) {
+  work.stream = std::move(*stream);
+  for (cuda::GpuEvent *event : {&work.ready, &work.done}) {
     auto made = cuda::createEvent(gpu);
     if (!made)
       return made.status();
@@ -229,8 +229,8 @@ Status Endpoint::makeWay(int edge) {
   auto pinned = cuda::allocatePinned(gpu, sizeof(uint32_t));
   if (!pinned)
     return pinned.status();
-  way.last_done = std::move(*pinned);
-  std::memset(way.last_done.get(), 0, sizeof(uint32_t));
+  work.last_done = std::move(*pinned);
+  std::memset(work.last_done.get(), 0, sizeof(uint32_t));
   return Status();
 }
 
@@ -270,15 +270,15 @@ Status Endpoint::open() {
         !status.ok())
       return status;
 
-  ways.reserve(network.routes.edges.size() + 1);
-  if (Status status = makeWay(-1); !status.ok())
+  streams.reserve(network.routes.edges.size() + 1);
+  if (Status status = makeStream(-1); !status.ok())
     return status;
   for (size_t i = 0; i < network.routes.edges.size(); ++i) {
     const Edge &edge = network.routes.edges[i];
     if (edge.source != index && edge.target != index)
       continue;
-    way_of[i] = static_cast<int>(ways.size());
-    if (Status status = makeWay(static_cast<int>(i)); !status.ok())
+    stream_of[i] = static_cast<int>(streams.size());
+    if (Status status = makeStream(static_cast<int>(i)); !status.ok())
       return status;
     parts[i].reserve(edge.channels.size());
   }
@@ -358,9 +358,9 @@ Status Endpoint::settle() {
       if (Status status = poll(comm, {}); !status.ok())
         return status;
   const auto begin = Clock::now();
-  for (const Way &way : ways)
+  for (const WorkStream &work : streams)
     while (true) {
-      const cuda::Result result = gpu->api.streamQuery(way.stream.get());
+      const cuda::Result result = gpu->api.streamQuery(work.stream.get());
       if (result == cuda::Result::success)
         break;
       if (result != cuda::Result::not_ready)
@@ -388,15 +388,15 @@ Status Endpoint::warmUp(int collective) {
     return status;
   CollectiveInfo info = network.traffic.collectives[size_t(collective)];
   info.rows = info.part = 1;
-  Way &way = ways.front();
-  if (Status status = begin(way); !status.ok())
+  WorkStream &work = streams.front();
+  if (Status status = begin(work); !status.ok())
     return status;
   const Record record{collective, -1, 0, false};
   if (Status status = perform(info, split, *group, record, scratch.get(),
                               scratch.get() + 8 * group->size());
       !status.ok())
     return status;
-  return end(way, record, way.done.get());
+  return end(work, record, work.done.get());
 }
 
 Status Endpoint::warmUpEdge(int edge) {

@@ -66,7 +66,7 @@ private:
   Status first;
 };
 
-class Endpoint final : public cuda::Companion {
+class Endpoint final : public cuda::Watchdog {
 public:
   Endpoint(Network &network, int device);
   ~Endpoint() override;
@@ -122,7 +122,7 @@ private:
     bool is_send = false;
   };
   /// A stream with operations in order.
-  struct Way {
+  struct WorkStream {
     cuda::Stream stream;
     cuda::GpuEvent ready, done;
     cuda::PinnedBuffer last_done; ///< a number
@@ -136,8 +136,10 @@ private:
     void *data;
   };
 
-  Way &wayOf(int edge) { return ways[size_t(way_of[size_t(edge)])]; }
-  Status makeWay(int edge);
+  WorkStream &streamOf(int edge) {
+    return streams[size_t(stream_of[size_t(edge)])];
+  }
+  Status makeStream(int edge);
   Status ready();
   Status stopped();
   Status fail(const Status &status);
@@ -146,8 +148,8 @@ private:
   Status accept(CommHandle comm, Result result, const Record &record);
   Status poll(CommHandle comm, const Record &record);
   Status driver(cuda::Result result);
-  Status begin(Way &way);
-  Status end(Way &way, const Record &record, cuda::EventHandle done);
+  Status begin(WorkStream &work);
+  Status end(WorkStream &work, const Record &record, cuda::EventHandle done);
   Status perform(const CollectiveInfo &info, int split,
                  const std::vector<int> &group, const Record &record,
                  cuda::DeviceAddress source, cuda::DeviceAddress target);
@@ -163,7 +165,7 @@ private:
   int64_t mostScratch() const;
   std::string text(const Record &record) const;
   std::string whoIsMissing(const Record &record) const;
-  uint32_t undone(const Way &way) const;
+  uint32_t undone(const WorkStream &work) const;
   std::string history() const;
   std::string unfinished() const;
   void abortAll();
@@ -176,8 +178,8 @@ private:
   cuda::CudaDevice *attached = nullptr;
   CommHandle world = nullptr;
   std::vector<CommHandle> comms; ///< by split; NCCL writes them later
-  std::vector<Way> ways;
-  std::vector<int> way_of; ///< by edge
+  std::vector<WorkStream> streams;
+  std::vector<int> stream_of; ///< by edge
   cuda::DeviceBuffer scratch, tokens, numbers;
   std::vector<cuda::GpuEvent> collective_done; ///< by collective
   std::vector<cuda::GpuEvent> sent;            ///< by channel and micro-batch

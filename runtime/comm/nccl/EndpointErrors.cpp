@@ -83,21 +83,21 @@ std::string Endpoint::text(const Record &record) const {
 }
 
 /// How many of the last operations are not done.
-uint32_t Endpoint::undone(const Way &way) const {
+uint32_t Endpoint::undone(const WorkStream &work) const {
   const uint32_t number =
-      *static_cast<const volatile uint32_t *>(way.last_done.get());
-  return (way.count - number) % kNumbers;
+      *static_cast<const volatile uint32_t *>(work.last_done.get());
+  return (work.count - number) % kNumbers;
 }
 
 /// The first operation of each stream that is not done; empty: there is none.
 std::string Endpoint::unfinished() const {
   std::string said;
-  for (const Way &way : ways) {
-    const uint32_t behind = undone(way);
+  for (const WorkStream &work : streams) {
+    const uint32_t behind = undone(work);
     if (behind == 0)
       continue;
-    const uint32_t first = way.count - std::min(behind, kRecords) + 1;
-    const Record &record = way.records[first % kRecords];
+    const uint32_t first = work.count - std::min(behind, kRecords) + 1;
+    const Record &record = work.records[first % kRecords];
     said += (said.empty() ? "" : "; ") + text(record) + ", waiting for " +
             whoIsMissing(record);
   }
@@ -106,14 +106,14 @@ std::string Endpoint::unfinished() const {
 
 std::string Endpoint::history() const {
   std::string said;
-  for (const Way &way : ways) {
-    const uint32_t behind = undone(way);
-    for (uint32_t back = std::min(way.count, kRecords); back > 0; --back) {
-      const uint32_t number = way.count - back + 1;
+  for (const WorkStream &work : streams) {
+    const uint32_t behind = undone(work);
+    for (uint32_t back = std::min(work.count, kRecords); back > 0; --back) {
+      const uint32_t number = work.count - back + 1;
       said += (said.empty() ? "the last operations of device " +
                                   std::to_string(index) + ": "
                             : "; ") +
-              text(way.records[number % kRecords]) +
+              text(work.records[number % kRecords]) +
               (back <= behind ? " (not done)" : " (done)");
     }
   }

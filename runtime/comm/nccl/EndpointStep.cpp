@@ -36,26 +36,27 @@ bool isScattered(const CollectiveInfo &info) {
 }
 
 /// What the queue was given before comes before what follows in a stream.
-Status Endpoint::begin(Way &way) {
+Status Endpoint::begin(WorkStream &work) {
   const cuda::Api &api = gpu->api;
   for (cuda::Result result :
-       {api.eventRecord(way.ready.get(), attached->cudaQueue().stream()),
-        api.streamWaitEvent(way.stream.get(), way.ready.get(), 0)})
+       {api.eventRecord(work.ready.get(), attached->cudaQueue().stream()),
+        api.streamWaitEvent(work.stream.get(), work.ready.get(), 0)})
     if (Status status = driver(result); !status.ok())
       return status;
   return Status();
 }
 
-Status Endpoint::end(Way &way, const Record &record, cuda::EventHandle done) {
+Status Endpoint::end(WorkStream &work, const Record &record,
+                     cuda::EventHandle done) {
   const cuda::Api &api = gpu->api;
-  const uint32_t number = ++way.count;
-  way.records[number % kRecords] = record;
+  const uint32_t number = ++work.count;
+  work.records[number % kRecords] = record;
   for (cuda::Result result :
-       {api.eventRecord(done, way.stream.get()),
-        api.memcpyDtoHAsync(way.last_done.get(),
+       {api.eventRecord(done, work.stream.get()),
+        api.memcpyDtoHAsync(work.last_done.get(),
                             numbers.get() +
                                 number % kNumbers * sizeof(uint32_t),
-                            sizeof(uint32_t), way.stream.get())})
+                            sizeof(uint32_t), work.stream.get())})
     if (Status status = driver(result); !status.ok())
       return status;
   return Status();
@@ -66,7 +67,7 @@ Status Endpoint::copy(DeviceAddress to, DeviceAddress from, int64_t bytes) {
              ? Status()
              : driver(gpu->api.memcpyDtoDAsync(to, from,
                                                static_cast<size_t>(bytes),
-                                               ways.front().stream.get()));
+                                               streams.front().stream.get()));
 }
 
 Status Endpoint::copyRows(int64_t rows, int64_t bytes, DeviceAddress to,
@@ -89,7 +90,7 @@ Status Endpoint::copyRows(int64_t rows, int64_t bytes, DeviceAddress to,
   copy.target_pitch = static_cast<size_t>(to_pitch);
   copy.width = static_cast<size_t>(bytes);
   copy.height = static_cast<size_t>(rows);
-  return driver(gpu->api.memcpy2DAsync(&copy, ways.front().stream.get()));
+  return driver(gpu->api.memcpy2DAsync(&copy, streams.front().stream.get()));
 }
 
 Status Endpoint::allToAll(CommHandle comm, const CollectiveInfo &info, int size,
@@ -97,7 +98,7 @@ Status Endpoint::allToAll(CommHandle comm, const CollectiveInfo &info, int size,
                           DeviceAddress target) {
   const Api &api = *network.api;
   const int64_t whole = rowBytes(info);
-  const StreamHandle stream = ways.front().stream.get();
+  const StreamHandle stream = streams.front().stream.get();
   if (Status status =
           copy(target + static_cast<DeviceAddress>(rank * whole),
                source + static_cast<DeviceAddress>(rank * whole), whole);
@@ -131,7 +132,7 @@ Status Endpoint::perform(const CollectiveInfo &info, int split,
     return Status();
   const Api &api = *network.api;
   const CommHandle comm = comms[size_t(split)];
-  const StreamHandle stream = ways.front().stream.get();
+  const StreamHandle stream = streams.front().stream.get();
   const auto size = static_cast<int>(group.size());
   const auto rank = static_cast<int>(
       std::find(group.begin(), group.end(), index) - group.begin());
@@ -213,15 +214,15 @@ Status Endpoint::start(int collective, int micro_batch, const void *source,
     return status;
   const int split = network.routes.split_of[size_t(collective)];
   const Record record{collective, -1, micro_batch, false};
-  Way &way = ways.front();
-  if (Status status = begin(way); !status.ok())
+  WorkStream &work = streams.front();
+  if (Status status = begin(work); !status.ok())
     return status;
   if (Status status = perform(network.traffic.collectives[size_t(collective)],
                               split, *network.routes.group(split, index),
                               record, addressOf(source), addressOf(target));
       !status.ok())
     return status;
-  return end(way, record, collective_done[size_t(collective)].get());
+  return end(work, record, collective_done[size_t(collective)].get());
 }
 
 Status Endpoint::finish(int collective) {
@@ -239,9 +240,9 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
   const Api &api = *network.api;
   const Edge &of = network.routes.edges[size_t(edge)];
   const CommHandle comm = comms[size_t(of.split)];
-  Way &way = wayOf(edge);
+  WorkStream &work = streamOf(edge);
   const Record record{-1, first->channel, first->micro_batch, is_send};
-  if (Status status = begin(way); !status.ok())
+  if (Status status = begin(work); !status.ok())
     return status;
   Result result = count > 1 ? api.groupStart() : Result::success;
   if (result != Result::success)
@@ -261,10 +262,10 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
       data = pointer(tokens.get() + (is_send ? 0 : kTokenBytes / 2));
       bytes = 1;
     }
-    result =
-        is_send
-            ? api.send(data, bytes, DataType::uint8, 1, comm, way.stream.get())
-            : api.recv(data, bytes, DataType::uint8, 0, comm, way.stream.get());
+    result = is_send ? api.send(data, bytes, DataType::uint8, 1, comm,
+                                work.stream.get())
+                     : api.recv(data, bytes, DataType::uint8, 0, comm,
+                                work.stream.get());
   }
   if (count > 1) {
     const Result ended = api.groupEnd();
@@ -273,7 +274,7 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
   }
   if (Status status = accept(comm, result, record); !status.ok())
     return status;
-  return end(way, record, way.done.get());
+  return end(work, record, work.done.get());
 }
 
 Status Endpoint::send(int channel, int micro_batch, const void *data) {
@@ -290,7 +291,7 @@ Status Endpoint::send(int channel, int micro_batch, const void *data) {
   if (Status status = exchange(edge, true, group.data(), group.size());
       !status.ok())
     return status;
-  const StreamHandle stream = wayOf(edge).stream.get();
+  const StreamHandle stream = streamOf(edge).stream.get();
   Status status;
   for (const Part &part : group)
     if (status.ok())
@@ -318,7 +319,7 @@ Status Endpoint::recv(int channel, int micro_batch, void *data) {
   group.clear();
   return status.ok()
              ? driver(gpu->api.streamWaitEvent(attached->cudaQueue().stream(),
-                                               wayOf(edge).done.get(), 0))
+                                               streamOf(edge).done.get(), 0))
              : status;
 }
 

@@ -216,17 +216,17 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   if (std::count_if(gpus.begin(), gpus.end(),
                     [](int gpu) { return gpu >= 0; }) < 2)
     return Made{std::move(base), ""};
-  auto meeting = meet(gpus, processes, library);
-  if (!meeting)
-    return meeting.status();
-  if (Status status = meeting->checkSharing(); !status.ok())
+  auto handshake = shakeHands(gpus, processes, library);
+  if (!handshake)
+    return handshake.status();
+  if (Status status = handshake->checkSharing(); !status.ok())
     return status;
-  Routes routes = chooseRoutes(meeting->places, traffic);
+  Routes routes = chooseRoutes(handshake->places, traffic);
   if (routes.empty())
     return Made{std::move(base), ""};
-  if (Status status = meeting->checkVersions(library); !status.ok())
+  if (Status status = handshake->checkVersions(library); !status.ok())
     return status;
-  if (Status status = meeting->checkModels(routes); !status.ok())
+  if (Status status = handshake->checkModels(routes); !status.ok())
     return status;
   if (!library.api)
     return Made{std::move(base), library.status.message() +
@@ -238,7 +238,7 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
 
   auto made = std::make_shared<NcclCommunicator>(std::move(base), *id);
   std::vector<int> process_of;
-  for (const Place &place : meeting->places)
+  for (const Place &place : handshake->places)
     process_of.push_back(place.process);
   made->network.api = library.api;
   made->network.traffic = traffic;
@@ -249,7 +249,7 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   if (processes.gather_all)
     made->network.process_of = process_of;
   made->open(process_of, processes.rank);
-  return Made{std::move(made), meeting->remarkDrivers()};
+  return Made{std::move(made), handshake->remarkDrivers()};
 }
 
 } // namespace partita::runtime::nccl

@@ -23,7 +23,7 @@
 #define PARTITA_RUNTIME_COMM_NCCL_NCCLCOMMUNICATOR_H
 
 #include "runtime/comm/nccl/Endpoint.h"
-#include "runtime/comm/nccl/Meeting.h"
+#include "runtime/comm/nccl/Handshake.h"
 
 #include <memory>
 
@@ -40,7 +40,7 @@ struct Made {
 /// Puts NCCL in front of a communicator, or returns that one if there is
 /// nothing that NCCL could do. All processes must call it. `gpus` is right for
 /// the devices of this process. Fails if the processes do not fit together
-/// (Meeting.h). Without NCCL there is a remark.
+/// (Handshake.h). Without NCCL there is a remark.
 Expected<Made> withNccl(std::shared_ptr<Communicator> base,
                         const Traffic &traffic, const Gpus &gpus,
                         const Processes &processes, double timeout_s,

@@ -180,12 +180,12 @@ Status CudaQueue::broken(Result result, const std::string &what) {
 /// Asks until the answer is another one than "not ready".
 template <typename Query>
 Status CudaQueue::poll(Query query, const char *what, int64_t expected_ns) {
-  PollPace pace(expected_ns);
+  PollBackoff backoff(expected_ns);
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   while (true) {
     const Result result = query();
-    Companion *const other = companion;
+    Watchdog *const other = watchdog;
     if (result == Result::success) {
       // What is stopped comes to its end, too.
       Status status = other ? other->check() : Status();
@@ -208,7 +208,7 @@ Status CudaQueue::poll(Query query, const char *what, int64_t expected_ns) {
     if (other && waited > std::chrono::milliseconds(1))
       if (Status status = other->check(); !status.ok())
         return fail(status);
-    pace.pause(
+    backoff.pause(
         std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
 }

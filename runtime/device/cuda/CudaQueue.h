@@ -20,7 +20,7 @@
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDAQUEUE_H
 
 #include "runtime/device/cuda/CudaInstance.h"
-#include "runtime/device/cuda/PollPace.h"
+#include "runtime/device/cuda/PollBackoff.h"
 #include "runtime/device/cuda/Staging.h"
 
 #include <array>
@@ -30,12 +30,12 @@
 
 namespace partita::runtime::cuda {
 
-/// Work of others that a queue may come to wait for: messages between GPUs. It
-/// is asked while the host waits for the queue, by any thread.
-class Companion {
+/// Watches work of others that a queue may come to wait for: messages between
+/// GPUs. It is asked while the host waits for the queue, by any thread.
+class Watchdog {
 public:
-  virtual ~Companion() = default;
-  /// An error if its work will not come to an end.
+  virtual ~Watchdog() = default;
+  /// An error if the work will not come to an end.
   virtual Status check() = 0;
   /// The wait has lasted past the deadline: ends the work. Returns what was not
   /// done, and who was waited for; empty: all was done.
@@ -82,7 +82,7 @@ public:
   /// The bytes of the GPU's memory for copies on their way.
   size_t stagingBytes() const { return in.bytes() + out.bytes(); }
   /// Sets whom to ask while the host waits; null: nobody.
-  void accompany(Companion *with) { companion = with; }
+  void setWatchdog(Watchdog *with) { watchdog = with; }
 
   /// Waits until nothing is at work any more. False if that takes too long:
   /// then nothing that it uses may be given back.
@@ -154,7 +154,7 @@ private:
 
   const std::shared_ptr<const Gpu> gpu;
   const double timeout_s;
-  std::atomic<Companion *> companion = nullptr;
+  std::atomic<Watchdog *> watchdog = nullptr;
   Stream compute;
   Staging in, out;
   size_t host_copy_count = 0;

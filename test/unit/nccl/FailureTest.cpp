@@ -411,17 +411,18 @@ TEST(NcclLibrary, ConnectsBeforeTheFirstStep) {
 }
 
 /// Two processes, of which this test plays both.
-using Hellos = std::span<nccl::Hello>;
-using DeviceHellos = std::span<nccl::DeviceHello>;
+using AllProcessFacts = std::span<nccl::ProcessFacts>;
+using DevicesFacts = std::span<nccl::DeviceFacts>;
 std::string errorWith(
     int mine, int theirs, const std::vector<int> &gpus = {0, 1, 2, 3},
-    const std::function<void(nccl::Hello &, DeviceHellos)> &change = nullptr) {
+    const std::function<void(nccl::ProcessFacts &, DevicesFacts)> &change =
+        nullptr) {
   nccl::Api api = *nccl::loadLibrary().api;
   api.version = mine;
   nccl::Library library{&api, false, {}};
   if (mine <= 0)
     library = {nullptr, mine == 0, Status::error("no library")};
-  nccl::Hello hello;
+  nccl::ProcessFacts process;
   nccl::Processes processes;
   processes.process_of = {0, 0, 1, 1};
   processes.gather_all =
@@ -429,20 +430,20 @@ std::string errorWith(
     std::vector<uint8_t> all(bytes.begin(), bytes.end());
     all.insert(all.end(), bytes.begin(), bytes.end());
     uint8_t *const others = all.data() + bytes.size();
-    if (bytes.size() == sizeof(nccl::Hello)) {
-      hello.nccl = theirs;
-      hello.driver = reinterpret_cast<nccl::Hello *>(others)->driver;
+    if (bytes.size() == sizeof(nccl::ProcessFacts)) {
+      process.nccl = theirs;
+      process.driver = reinterpret_cast<nccl::ProcessFacts *>(others)->driver;
       if (change)
-        change(hello, {});
-      std::memcpy(others, &hello, sizeof(hello));
+        change(process, {});
+      std::memcpy(others, &process, sizeof(process));
     }
-    if (bytes.size() == 4 * sizeof(nccl::DeviceHello)) {
-      auto *devices = reinterpret_cast<nccl::DeviceHello *>(others);
+    if (bytes.size() == 4 * sizeof(nccl::DeviceFacts)) {
+      auto *devices = reinterpret_cast<nccl::DeviceFacts *>(others);
       const cuda::VisibleGpus visible = cuda::readVisibleGpus();
       for (size_t i = 2; i < 4; ++i)
         devices[i] = {gpus[i], visible.gpus[size_t(gpus[i])]};
       if (change)
-        change(hello, {devices, 4});
+        change(process, {devices, 4});
     }
     return all;
   };
@@ -472,7 +473,7 @@ TEST(NcclFailure, ProcessesWithOtherGpus) {
   const std::string model =
       std::string(cuda::readVisibleGpus().gpus[0].model) + " (sm_90)";
   EXPECT_EQ(errorWith(kVersion, kVersion, own,
-                      [](nccl::Hello &, DeviceHellos devices) {
+                      [](nccl::ProcessFacts &, DevicesFacts devices) {
                         if (!devices.empty())
                           std::strcpy(devices[3].facts.model, "A100");
                       }),
@@ -482,27 +483,29 @@ TEST(NcclFailure, ProcessesWithOtherGpus) {
                 ": start the processes where GPUs are alike, or choose such "
                 "GPUs by CUDA_VISIBLE_DEVICES or --devices");
   EXPECT_NE(errorWith(kVersion, kVersion, own,
-                      [](nccl::Hello &, DeviceHellos devices) {
+                      [](nccl::ProcessFacts &, DevicesFacts devices) {
                         if (!devices.empty())
                           devices[2].facts.architecture = 80;
                       })
                 .find("process 1 has another model of GPU, "),
             std::string::npos);
-  EXPECT_EQ(
-      errorWith(kVersion, kVersion, {0, 1, 2, 2},
-                [](nccl::Hello &hello, DeviceHellos) { hello.request = 1; }),
-      "process 1 has 2 devices on one GPU, but process 0 has a GPU for "
-      "each device: say the same --devices for all processes");
+  EXPECT_EQ(errorWith(kVersion, kVersion, {0, 1, 2, 2},
+                      [](nccl::ProcessFacts &process, DevicesFacts) {
+                        process.request = 1;
+                      }),
+            "process 1 has 2 devices on one GPU, but process 0 has a GPU for "
+            "each device: say the same --devices for all processes");
   // All were told so.
   EXPECT_EQ(errorWith(kVersion, kVersion, {0, 1, 2, 2}), "");
-  EXPECT_EQ(
-      errorWith(kVersion, kVersion, own,
-                [](nccl::Hello &hello, DeviceHellos) { hello.driver = 12040; }),
-      "process 1 has a driver of CUDA 12.4, but process 0 one of CUDA "
-      "13.0: each compiles the kernels in its own way");
+  EXPECT_EQ(errorWith(kVersion, kVersion, own,
+                      [](nccl::ProcessFacts &process, DevicesFacts) {
+                        process.driver = 12040;
+                      }),
+            "process 1 has a driver of CUDA 12.4, but process 0 one of CUDA "
+            "13.0: each compiles the kernels in its own way");
   // What is not known is told by what needs it.
   EXPECT_EQ(errorWith(kVersion, kVersion, own,
-                      [](nccl::Hello &, DeviceHellos devices) {
+                      [](nccl::ProcessFacts &, DevicesFacts devices) {
                         if (!devices.empty())
                           devices[3].facts = {};
                       }),

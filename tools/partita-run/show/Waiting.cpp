@@ -62,15 +62,15 @@ std::vector<int64_t> findWaits(const Model &model,
                                const std::vector<Profile::Event> &events) {
   const std::map<std::pair<int, int>, int> groups = groupsOf(model);
   // A collective of a group, in a step, on a micro-batch of the replica.
-  using Meeting = std::tuple<int, int, int, int>;
-  auto meetingOf = [&](const Profile::Event &item, int collective) {
+  using Round = std::tuple<int, int, int, int>;
+  auto roundOf = [&](const Profile::Event &item, int collective) {
     auto group = groups.find({collective, item.event.device});
-    return Meeting{item.run, collective,
-                   group == groups.end() ? item.event.device : group->second,
-                   item.event.micro_batch};
+    return Round{item.run, collective,
+                 group == groups.end() ? item.event.device : group->second,
+                 item.event.micro_batch};
   };
   std::map<MessageKey, int64_t> sent;
-  std::map<Meeting, int64_t> met;
+  std::map<Round, int64_t> met;
   for (const Profile::Event &item : events) {
     const std::optional<abi::ProgramStep> entry = entryOf(model, item.event);
     if (!entry || item.event.instruction >= 0)
@@ -78,7 +78,7 @@ std::vector<int64_t> findWaits(const Model &model,
     if (entry->kind == abi::StepKind::send)
       sent[*messageKeyOf(model, item)] = item.event.end_ns;
     if (entry->kind == abi::StepKind::start) {
-      int64_t &last = met[meetingOf(item, entry->subject)];
+      int64_t &last = met[roundOf(item, entry->subject)];
       last = std::max(last, item.event.end_ns);
     }
   }
@@ -94,8 +94,7 @@ std::vector<int64_t> findWaits(const Model &model,
         if (auto at = sent.find(*messageKeyOf(model, item)); at != sent.end())
           until = at->second;
       if (entry->kind == abi::StepKind::finish)
-        if (auto at = met.find(meetingOf(item, entry->subject));
-            at != met.end())
+        if (auto at = met.find(roundOf(item, entry->subject)); at != met.end())
           until = at->second;
     }
     waits.push_back(std::clamp<int64_t>(until - event.begin_ns, 0,

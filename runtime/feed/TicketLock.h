@@ -1,12 +1,12 @@
-//===- Turns.h - Streams that share devices ---------------------*- C++ -*-===//
+//===- TicketLock.h - Streams that share devices ----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_FEED_TURNS_H
-#define PARTITA_RUNTIME_FEED_TURNS_H
+#ifndef PARTITA_RUNTIME_FEED_TICKETLOCK_H
+#define PARTITA_RUNTIME_FEED_TICKETLOCK_H
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace partita::feed {
 
-/// Lets one of several streams compute at a time, in the order of their
-/// requests.
-class Turns {
+/// Lets one of several streams compute at a time, in the order in which they
+/// came.
+class TicketLock {
 public:
   /// Blocks until it is the caller's turn.
-  void take() {
+  void lock() {
     std::unique_lock<std::mutex> lock(mutex);
-    const uint64_t mine = next++;
-    changed.wait(lock, [&] { return now == mine; });
+    const uint64_t ticket = next++;
+    changed.wait(lock, [&] { return now == ticket; });
   }
-  void give() {
+  void unlock() {
     {
       std::lock_guard<std::mutex> lock(mutex);
       ++now;
@@ -32,7 +32,7 @@ public:
     changed.notify_all();
   }
   /// Whether another stream waits for the caller, whose turn it is.
-  bool isWanted() const {
+  bool hasWaiters() const {
     std::lock_guard<std::mutex> lock(mutex);
     return next - now > 1;
   }
@@ -40,11 +40,10 @@ public:
 private:
   mutable std::mutex mutex;
   std::condition_variable changed;
-  uint64_t next = 0,
-           now =
-               0; ///< the next number to hand out, and the one whose turn it is
+  uint64_t next = 0; ///< the next ticket to hand out
+  uint64_t now = 0;  ///< the ticket whose turn it is
 };
 
 } // namespace partita::feed
 
-#endif // PARTITA_RUNTIME_FEED_TURNS_H
+#endif // PARTITA_RUNTIME_FEED_TICKETLOCK_H

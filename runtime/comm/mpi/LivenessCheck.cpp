@@ -1,11 +1,11 @@
-//===- RollCall.cpp - Which processes do not answer -----------------------===//
+//===- LivenessCheck.cpp - Which processes do not answer ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/mpi/RollCall.h"
+#include "runtime/comm/mpi/LivenessCheck.h"
 
 #include <chrono>
 #include <thread>
@@ -39,25 +39,25 @@ int hear(MPI_Comm comm, int tag) {
 
 } // namespace
 
-RollCall::RollCall(MPI_Comm comm) : comm(comm) {
+LivenessCheck::LivenessCheck(MPI_Comm comm) : comm(comm) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
 }
 
-void RollCall::answerAll() {
+void LivenessCheck::answerAll() {
   for (int from = hear(comm, kQuestion); from >= 0;
        from = hear(comm, kQuestion))
     say(comm, from, kAnswer);
 }
 
-void RollCall::answer() {
+void LivenessCheck::answer() {
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
   if (lock)
     answerAll();
 }
 
-std::vector<int> RollCall::absent(double timeout_s) {
+std::vector<int> LivenessCheck::absent(double timeout_s) {
   using Clock = std::chrono::steady_clock;
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<bool> is_there(static_cast<size_t>(size));

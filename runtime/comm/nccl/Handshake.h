@@ -1,4 +1,4 @@
-//===- Meeting.h - What processes tell each other of GPUs -------*- C++ -*-===//
+//===- Handshake.h - What processes tell each other of GPUs -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_COMM_NCCL_MEETING_H
-#define PARTITA_RUNTIME_COMM_NCCL_MEETING_H
+#ifndef PARTITA_RUNTIME_COMM_NCCL_HANDSHAKE_H
+#define PARTITA_RUNTIME_COMM_NCCL_HANDSHAKE_H
 
 #include "runtime/comm/nccl/Routes.h"
 #include "runtime/comm/nccl/library/Api.h"
@@ -53,22 +53,22 @@ struct Processes {
 using Gpus = std::vector<int>;
 
 /// What a process says of itself, as it is sent.
-struct Hello {
+struct ProcessFacts {
   uint64_t host = 0;    ///< NCCL_HOSTID; 0: not set
   uint64_t request = 0; ///< of Processes
   int32_t nccl = 0; ///< version; 0: there is none; -1: one that cannot be used
   int32_t driver = 0; ///< 0: not known
 };
 /// What the process of a device says of it.
-struct DeviceHello {
+struct DeviceFacts {
   int32_t gpu = -1; ///< its number there; -1: it is none
   cuda::GpuFacts facts;
 };
 
-struct Meeting {
-  std::vector<Hello> hellos;        ///< by process
-  std::vector<DeviceHello> devices; ///< by device
-  std::vector<Place> places;        ///< by device
+struct Handshake {
+  std::vector<ProcessFacts> processes; ///< by process
+  std::vector<DeviceFacts> devices;    ///< by device
+  std::vector<Place> places;           ///< by device
 
   /// An error if processes have other versions of NCCL, or one that cannot be
   /// used.
@@ -84,8 +84,8 @@ struct Meeting {
 };
 
 /// All processes must call it. `gpus` is right for the devices of this process.
-Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
-                       const Library &library);
+Expected<Handshake> shakeHands(const Gpus &gpus, const Processes &processes,
+                               const Library &library);
 
 /// The GPUs that a process sees, and how many it wants, as it is sent.
 struct Sees {
@@ -108,4 +108,4 @@ Expected<UniqueId> shareId(const Processes &processes, const Api &api);
 
 } // namespace partita::runtime::nccl
 
-#endif // PARTITA_RUNTIME_COMM_NCCL_MEETING_H
+#endif // PARTITA_RUNTIME_COMM_NCCL_HANDSHAKE_H

@@ -1,4 +1,4 @@
-//===- PollPace.h - How often a GPU is asked --------------------*- C++ -*-===//
+//===- PollBackoff.h - How often a GPU is asked -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,15 +10,15 @@
 // So the host sleeps until shortly before that time, and then asks every few
 // microseconds.
 //
-//   PollPace pace(last_ns);
+//   PollBackoff backoff(last_ns);
 //   while (!done())
-//     pace.pause(nanoseconds_since_the_begin);
+//     backoff.pause(nanoseconds_since_the_begin);
 //   last_ns = nanoseconds_since_the_begin;
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
-#define PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_POLLBACKOFF_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_POLLBACKOFF_H
 
 #include <algorithm>
 #include <chrono>
@@ -29,10 +29,10 @@
 
 namespace partita::runtime::cuda {
 
-class PollPace {
+class PollBackoff {
 public:
   /// `expected_ns`: how long such work took before; 0: nobody knows.
-  explicit PollPace(int64_t expected_ns = 0)
+  explicit PollBackoff(int64_t expected_ns = 0)
       : expected(expected_ns),
         margin(std::clamp(expected_ns / 10, kLeastMargin, kMostMargin)) {}
 
@@ -93,4 +93,4 @@ private:
 
 } // namespace partita::runtime::cuda
 
-#endif // PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_POLLBACKOFF_H

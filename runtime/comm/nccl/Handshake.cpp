@@ -1,11 +1,11 @@
-//===- Meeting.cpp - What processes tell each other of GPUs ---------------===//
+//===- Handshake.cpp - What processes tell each other of GPUs -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/nccl/Meeting.h"
+#include "runtime/comm/nccl/Handshake.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -60,11 +60,11 @@ bool sameGpu(const Place &a, const Place &b) {
 
 } // namespace
 
-Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
-                       const Library &library) {
+Expected<Handshake> shakeHands(const Gpus &gpus, const Processes &processes,
+                               const Library &library) {
   const std::vector<int> process_of = processOf(processes, gpus.size());
   const cuda::VisibleGpus visible = cuda::readVisibleGpus();
-  Hello mine;
+  ProcessFacts mine;
   // Where NCCL is told what its machine is, it takes several processes on one
   // GPU.
   const char *host = std::getenv("NCCL_HOSTID");
@@ -72,7 +72,7 @@ Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
   mine.request = hashOf(processes.request);
   mine.nccl = library.api ? library.api->version : library.is_missing ? 0 : -1;
   mine.driver = visible.driver;
-  std::vector<DeviceHello> own(gpus.size());
+  std::vector<DeviceFacts> own(gpus.size());
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (process_of[i] != processes.rank)
       continue;
@@ -80,48 +80,48 @@ Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
     if (gpus[i] >= 0 && size_t(gpus[i]) < visible.gpus.size())
       own[i].facts = visible.gpus[size_t(gpus[i])];
   }
-  auto hellos = gather(processes, std::vector{mine});
-  if (!hellos)
-    return hellos.status();
+  auto facts = gather(processes, std::vector{mine});
+  if (!facts)
+    return facts.status();
   auto told = gather(processes, own);
   if (!told)
     return told.status();
-  Meeting meeting;
-  meeting.hellos = std::move(*hellos);
+  Handshake handshake;
+  handshake.processes = std::move(*facts);
   for (size_t i = 0; i < gpus.size(); ++i) {
     const auto from =
         static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
-    const DeviceHello &device = (*told)[from * gpus.size() + i];
-    meeting.devices.push_back(device);
-    Place place{device.gpu >= 0, process_of[i], meeting.hellos[from].host,
+    const DeviceFacts &device = (*told)[from * gpus.size() + i];
+    handshake.devices.push_back(device);
+    Place place{device.gpu >= 0, process_of[i], handshake.processes[from].host,
                 keyOf(device.facts.id)};
     if (device.facts.architecture == 0) // its process will say why
       place.gpu = std::to_string(device.gpu) + " of " + processText(from);
-    meeting.places.push_back(std::move(place));
+    handshake.places.push_back(std::move(place));
   }
-  return meeting;
+  return handshake;
 }
 
-Status Meeting::checkVersions(const Library &library) const {
+Status Handshake::checkVersions(const Library &library) const {
   auto said = [&](size_t process) {
-    const int version = hellos[process].nccl;
+    const int version = processes[process].nccl;
     return processText(process) + " has " +
            (version > 0    ? versionText(version)
             : version == 0 ? std::string("no NCCL")
                            : std::string("an NCCL that cannot be used"));
   };
-  for (size_t i = 1; i < hellos.size(); ++i)
-    if (hellos[i].nccl != hellos[0].nccl)
+  for (size_t i = 1; i < processes.size(); ++i)
+    if (processes[i].nccl != processes[0].nccl)
       return Status::error(said(i) + ", but " + said(0) +
                            ": install the same NCCL for all processes");
   return library.api || library.is_missing ? Status() : library.status;
 }
 
-Status Meeting::checkModels(const Routes &routes) const {
-  const DeviceHello *first = nullptr;
+Status Handshake::checkModels(const Routes &routes) const {
+  const DeviceFacts *first = nullptr;
   int process = 0;
   for (int device : routes.devices) {
-    const DeviceHello &told = devices[size_t(device)];
+    const DeviceFacts &told = devices[size_t(device)];
     const int its = places[size_t(device)].process;
     if (told.facts.architecture == 0)
       continue;
@@ -140,11 +140,11 @@ Status Meeting::checkModels(const Routes &routes) const {
   return Status();
 }
 
-Status Meeting::checkSharing() const {
-  std::vector<int> most(hellos.size());
+Status Handshake::checkSharing() const {
+  std::vector<int> most(processes.size());
   for (const Place &place : places)
     if (place.is_gpu) {
-      int &of = most[hellos.size() > 1 ? size_t(place.process) : 0];
+      int &of = most[processes.size() > 1 ? size_t(place.process) : 0];
       of = std::max(of, int(std::count_if(places.begin(), places.end(),
                                           [&](const Place &b) {
                                             return sameGpu(place, b);
@@ -162,20 +162,21 @@ Status Meeting::checkSharing() const {
     const auto a = size_t(first - most.begin()),
                b = size_t(other - most.begin());
     if (*other > 0 && *other != *first &&
-        hellos[a].request != hellos[b].request)
+        processes[a].request != processes[b].request)
       return Status::error(said(b) + ", but " + said(a) +
                            ": say the same --devices for all processes");
   }
   return Status();
 }
 
-std::string Meeting::remarkDrivers() const {
-  for (size_t i = 1; i < hellos.size(); ++i)
-    if (hellos[i].driver && hellos[0].driver &&
-        hellos[i].driver != hellos[0].driver)
+std::string Handshake::remarkDrivers() const {
+  for (size_t i = 1; i < processes.size(); ++i)
+    if (processes[i].driver && processes[0].driver &&
+        processes[i].driver != processes[0].driver)
       return processText(i) + " has a driver of " +
-             cuda::versionText(hellos[i].driver) + ", but process 0 one of " +
-             cuda::versionText(hellos[0].driver) +
+             cuda::versionText(processes[i].driver) +
+             ", but process 0 one of " +
+             cuda::versionText(processes[0].driver) +
              ": each compiles the kernels in its own way";
   return "";
 }

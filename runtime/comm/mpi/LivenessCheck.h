@@ -1,4 +1,4 @@
-//===- RollCall.h - Which processes do not answer ---------------*- C++ -*-===//
+//===- LivenessCheck.h - Which processes do not answer ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_COMM_MPI_ROLLCALL_H
-#define PARTITA_RUNTIME_COMM_MPI_ROLLCALL_H
+#ifndef PARTITA_RUNTIME_COMM_MPI_LIVENESSCHECK_H
+#define PARTITA_RUNTIME_COMM_MPI_LIVENESSCHECK_H
 
 #include <mpi.h>
 #include <mutex>
@@ -21,10 +21,10 @@
 
 namespace partita::runtime::mpi {
 
-class RollCall {
+class LivenessCheck {
 public:
   /// Nobody else may use `comm`, and it must outlive this object.
-  explicit RollCall(MPI_Comm comm);
+  explicit LivenessCheck(MPI_Comm comm);
 
   /// Answers those who have asked. Call it while waiting, from any thread.
   void answer();
@@ -40,11 +40,11 @@ private:
 };
 
 /// Seconds that are enough for all who wait to answer.
-inline constexpr double kRollCall = 0.5;
+inline constexpr double kLivenessSeconds = 0.5;
 
 /// "no answer from process 1, process 3"; empty for none.
 std::string nameAbsent(const std::vector<int> &processes);
 
 } // namespace partita::runtime::mpi
 
-#endif // PARTITA_RUNTIME_COMM_MPI_ROLLCALL_H
+#endif // PARTITA_RUNTIME_COMM_MPI_LIVENESSCHECK_H
