@@ -9,8 +9,8 @@
 #include "compiler/cost/CostModels.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelFunction.h"
-#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/ShardingCosts.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -62,10 +62,10 @@ public:
   SmallVector<StringAttr> getUnused() {
     llvm::DenseSet<StringAttr> cut = used;
     for (auto parameter : block.getOps<nn::ParameterOp>())
-      for (const DimCut &dim : propagation.getCuts(parameter))
+      for (const DimSharding &dim : propagation.getSharding(parameter))
         cut.insert_range(dim.axes);
     for (Operation *op : seeded)
-      for (const DimCut &dim : propagation.getCuts(op->getResult(0)))
+      for (const DimSharding &dim : propagation.getSharding(op->getResult(0)))
         cut.insert_range(dim.axes);
     return llvm::to_vector(llvm::make_filter_range(
         propagation.getAxes().getNames(),
@@ -74,17 +74,17 @@ public:
 
   void write() {
     for (auto parameter : block.getOps<nn::ParameterOp>())
-      setCuts(parameter, propagation.getCuts(parameter));
+      setSharding(parameter, propagation.getSharding(parameter));
     // Where a weight is computed from others first, its reader says it.
     for (Operation *op : seeded)
-      setCuts(op->getResult(0), propagation.getCuts(op->getResult(0)));
+      setSharding(op->getResult(0), propagation.getSharding(op->getResult(0)));
   }
 
 private:
   void seedKnown() {
     auto seed = [&](Value value) {
-      const Cuts cuts = getCuts(value);
-      for (const DimCut &cut : cuts)
+      const Sharding sharding = getSharding(value);
+      for (const DimSharding &cut : sharding)
         used.insert_range(cut.axes);
       propagation.seedWritten(value);
     };
@@ -107,7 +107,7 @@ private:
           continue;
         for (OpOperand &operand : op.getOpOperands())
           if (isWeight(operand.get()) &&
-              isWhole(propagation.getCuts(operand.get())))
+              isWhole(propagation.getSharding(operand.get())))
             cutWeight(operand, *rule, axis);
       }
   }
@@ -129,7 +129,7 @@ private:
   void cutWeight(OpOperand &operand, const nn::ShardingRule &rule,
                  StringAttr axis) {
     const nn::DimFactors &dims = rule.operands[operand.getOperandNumber()];
-    Cuts best;
+    Sharding best;
     double gain = 0;
     // Weights that are summed over are those worth cutting.
     if (llvm::none_of(dims, [&](ArrayRef<int64_t> list) {
@@ -145,15 +145,16 @@ private:
             (strategy == Strategy::result || kind != nn::FactorKind::reduction))
           continue;
         for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
-          const DimCut cut{AxisList{axis}, blocks};
-          if (!canCut(rule, factor, cut, propagation.getAxes()) ||
+          const DimSharding cut{AxisList{axis}, blocks};
+          if (!canShard(rule, factor, cut, propagation.getAxes()) ||
               (blocks > 1 && list.size() > 1))
             continue;
-          Cuts cuts(dims.size());
-          cuts[dim] = cut;
-          if (double saved = tryCut(operand.get(), cuts); saved > gain) {
+          Sharding sharding(dims.size());
+          sharding[dim] = cut;
+          if (double saved = trySharding(operand.get(), sharding);
+              saved > gain) {
             gain = saved;
-            best = cuts;
+            best = sharding;
           }
         }
       }
@@ -168,22 +169,22 @@ private:
 
   /// What the graph takes less with a cut, in nanoseconds; 0 if that is not
   /// worth it. Rounds the parts up where heads and the like need that.
-  double tryCut(Value value, Cuts &cuts) {
-    llvm::SetVector<Operation *> touched = spread(value, cuts);
+  double trySharding(Value value, Sharding &sharding) {
+    llvm::SetVector<Operation *> touched = spread(value, sharding);
     const SmallVector<NeededUnit> units =
         propagation.getNeededUnits(touched.getArrayRef());
     if (!units.empty()) {
-      Cuts rounded = propagation.withUnits(value, cuts, units);
-      if (rounded != cuts) {
+      Sharding rounded = propagation.withUnits(value, sharding, units);
+      if (rounded != sharding) {
         propagation.undo();
         llvm::SetVector<Operation *> others = spread(value, rounded);
         if (propagation.getNeededUnits(others.getArrayRef()).size() <
             units.size()) {
-          cuts = rounded;
+          sharding = rounded;
           touched = others;
         } else {
           propagation.undo();
-          spread(value, cuts);
+          spread(value, sharding);
         }
       }
     }
@@ -195,8 +196,8 @@ private:
   }
 
   /// Propagates a cut. Returns the ops that it concerns.
-  llvm::SetVector<Operation *> spread(Value value, const Cuts &cuts) {
-    propagation.seed(value, cuts);
+  llvm::SetVector<Operation *> spread(Value value, const Sharding &sharding) {
+    propagation.seed(value, sharding);
     propagation.run();
     llvm::SetVector<Operation *> touched;
     for (Value changed : propagation.getChanged()) {
@@ -212,7 +213,7 @@ private:
   Block &block;
   const Strategy strategy;
   Propagation propagation;
-  CutCosts costs;
+  ShardingCosts costs;
   analysis::Rates rates;
   llvm::DenseSet<StringAttr> used; ///< axes along which something is cut
   llvm::SetVector<Operation *> seeded;
@@ -259,8 +260,8 @@ struct DistChooseShardingsPass
     SymbolTable symbols(function->getParentOfType<ModuleOp>());
     for (auto parameter : function.getOps<nn::ParameterOp>())
       if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
-        fixCuts(parameter,
-                getCuts(shards.getAs<dist::ShardingAttr>(weight.getOrigin())));
+        fixSharding(parameter, getSharding(shards.getAs<dist::ShardingAttr>(
+                                   weight.getOrigin())));
     return true;
   }
 };

@@ -8,8 +8,8 @@
 #include "compiler/cost/CostModels.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelFunction.h"
-#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/ShardingCosts.h"
 #include "runtime/abi/Collectives.h"
 
 #include "llvm/ADT/SetVector.h"

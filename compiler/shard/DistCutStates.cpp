@@ -7,8 +7,8 @@
 
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelFunction.h"
-#include "compiler/shard/Cuts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/Sharding.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/GradientAttr.h"
 
@@ -36,7 +36,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     if (!axes.getData())
       return;
     SymbolTable symbols(getOperation());
-    llvm::StringMap<Cuts> ofParameter;
+    llvm::StringMap<Sharding> ofParameter;
     SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
     for (auto parameter : function->getOps<nn::ParameterOp>()) {
       if (!parameter.getState())
@@ -47,18 +47,19 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
         continue;
       }
       // What every micro-batch reads, each replica has, or gathers for it.
-      Cuts cuts = getCuts(parameter);
+      Sharding sharding = getSharding(parameter);
       if (level > 2 && state->hasAttr(nn::kTrainedAttr))
-        share(nn::getTensorType(parameter), axes, cuts);
-      fixCuts(parameter, cuts);
-      ofParameter[state.getOrigin()] = cuts;
+        share(nn::getTensorType(parameter), axes, sharding);
+      fixSharding(parameter, sharding);
+      ofParameter[state.getOrigin()] = sharding;
     }
     for (auto [parameter, state] : kept) {
       // "fc.weight/exp_avg" is of "fc.weight".
-      Cuts cuts = ofParameter.lookup(state.getOrigin().rsplit('/').first);
+      Sharding sharding =
+          ofParameter.lookup(state.getOrigin().rsplit('/').first);
       if (level > 0)
-        share(nn::getTensorType(parameter), axes, cuts);
-      fixCuts(parameter, cuts);
+        share(nn::getTensorType(parameter), axes, sharding);
+      fixSharding(parameter, sharding);
     }
     if (level < 2)
       return;
@@ -88,13 +89,13 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   /// Each replica adds up its part of a gradient, which is joined in each
   /// micro-batch.
   static void joinEarly(nn::SumMicroBatchesOp sum, nn::WeightOp state,
-                        const Axes &axes, Cuts cuts) {
+                        const Axes &axes, Sharding sharding) {
     auto add = sum.getX().getDefiningOp<nn::AddOp>();
     const RankedTensorType type = nn::getTensorType(sum);
     // With one micro-batch there is nothing to add up.
     if (!sum.getAccumulator() || !add ||
         add->getOperand(0) != sum.getAccumulator() || type != state.getType() ||
-        !share(type, axes, cuts))
+        !share(type, axes, sharding))
       return;
     // As soon as it is made, so that it takes no room as a whole.
     Value gradient = add->getOperand(1);
@@ -104,7 +105,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     own->setAttr(kOwnAttr, b.getUnitAttr());
     add->setOperand(1, own);
     sum->setAttr(kJoinedAttr, b.getUnitAttr());
-    fixCuts(sum.getAccumulator(), cuts);
+    fixSharding(sum.getAccumulator(), sharding);
   }
 
   static bool isOfOptimizer(nn::WeightOp state) {
@@ -116,16 +117,17 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   /// longest. One that is cut so already stays as it is. A tensor without a
   /// dimension that is long enough stays whole; the result says whether it is
   /// cut.
-  static bool share(RankedTensorType type, const Axes &axes, Cuts &cuts) {
+  static bool share(RankedTensorType type, const Axes &axes,
+                    Sharding &sharding) {
     const int64_t replicas = axes.getSize(axes.getData());
-    cuts.resize(type.getRank());
-    for (const DimCut &cut : cuts)
+    sharding.resize(type.getRank());
+    for (const DimSharding &cut : sharding)
       if (llvm::is_contained(cut.axes, axes.getData()))
         return true;
     std::optional<int64_t> best;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       const int64_t size = type.getDimSize(dim);
-      if (!cuts[dim].isWhole() || size < replicas)
+      if (!sharding[dim].isWhole() || size < replicas)
         continue;
       if (size % replicas == 0) {
         best = dim;
@@ -135,7 +137,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
         best = dim;
     }
     if (best)
-      cuts[*best].axes = {axes.getData()};
+      sharding[*best].axes = {axes.getData()};
     return best.has_value();
   }
 };

@@ -8,8 +8,8 @@
 #include "compiler/analysis/Rates.h"
 #include "compiler/cost/CostModels.h"
 #include "compiler/model/ModelFunction.h"
-#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/ShardingCosts.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -38,7 +38,7 @@ constexpr size_t kMostChanges = 6;
 
 /// What is said of the model's own tensors, by their position among them: how
 /// each is cut, that it is whole, or nothing.
-using AllCuts = std::vector<std::optional<Cuts>>;
+using AllShardings = std::vector<std::optional<Sharding>>;
 
 /// Tries other cuts of weights and inputs.
 class Explainer {
@@ -59,10 +59,11 @@ public:
   }
 
   void explain() {
-    AllCuts given;
+    AllShardings given;
     for (Value tensor : tensors)
-      given.push_back(getSharding(tensor) ? std::optional(getCuts(tensor))
-                                          : std::nullopt);
+      given.push_back(getShardingAttr(tensor)
+                          ? std::optional(getSharding(tensor))
+                          : std::nullopt);
     takeWritten();
     const SmallVector<Exchange> exchanges = getExchanges();
     before = measure(exchanges);
@@ -73,14 +74,15 @@ public:
     isFree = followsFromTensors();
     for (auto &[exchange, near] : causes) {
       std::optional<Change> best;
-      auto tryAll = [&](ArrayRef<size_t> changed, const Cuts &cuts) {
-        if (auto change = tryCuts(exchange, exchanges, given, changed, cuts);
+      auto tryAll = [&](ArrayRef<size_t> changed, const Sharding &sharding) {
+        if (auto change =
+                trySharding(exchange, exchanges, given, changed, sharding);
             change && (!best || change->after.ns < best->after.ns))
           best = std::move(change);
       };
       for (size_t tensor : near)
-        for (const Cuts &cuts : getOtherCuts(tensor))
-          tryAll(tensor, cuts);
+        for (const Sharding &sharding : getOtherSharding(tensor))
+          tryAll(tensor, sharding);
       // Where one would follow the others again: all of them whole.
       for (size_t count = 2; !best && count <= near.size(); ++count)
         tryAll(ArrayRef(near).take_front(count), {});
@@ -96,7 +98,7 @@ private:
     int64_t sentBytes = 0, weightBytes = 0; ///< of each device
   };
   struct Change {
-    AllCuts cuts;
+    AllShardings sharding;
     Measure after;
   };
 
@@ -110,31 +112,31 @@ private:
   void takeWritten() {
     propagation.clear();
     for (BlockArgument argument : block.getArguments())
-      propagation.fix(argument, getCuts(argument));
+      propagation.fix(argument, getSharding(argument));
     for (Operation *op : all)
       for (Value result : op->getResults())
-        propagation.fix(result, getCuts(result));
+        propagation.fix(result, getSharding(result));
     propagation.run();
   }
 
-  void propagate(const AllCuts &cuts) {
+  void propagate(const AllShardings &sharding) {
     propagation.clear();
     for (Operation *op : all)
       if (op->hasAttr(dist::kWholeAttr))
         for (Value result : op->getResults())
           propagation.fix(result, {});
-    for (auto [tensor, cut] : llvm::zip(tensors, cuts))
+    for (auto [tensor, cut] : llvm::zip(tensors, sharding))
       if (cut)
         propagation.fix(tensor, *cut);
     propagation.run();
   }
 
-  /// Whether the cuts of all results follow from those of weights and inputs.
-  /// They do not if the model itself says how results are cut.
+  /// Whether the sharding of all results follow from those of weights and
+  /// inputs. They do not if the model itself says how results are cut.
   bool followsFromTensors() const {
     return llvm::all_of(all, [&](Operation *op) {
       return llvm::all_of(op->getResults(), [&](Value result) {
-        return isSame(propagation.getCuts(result), getCuts(result));
+        return isSame(propagation.getSharding(result), getSharding(result));
       });
     });
   }
@@ -154,9 +156,9 @@ private:
       sum.sentBytes += exchange.sentBytes;
     for (Value tensor : tensors)
       if (!isa<BlockArgument>(tensor))
-        sum.weightBytes += nn::getByteSize(
-            getLocalType(cast<RankedTensorType>(tensor.getType()),
-                         propagation.getCuts(tensor), propagation.getAxes()));
+        sum.weightBytes += nn::getByteSize(getLocalType(
+            cast<RankedTensorType>(tensor.getType()),
+            propagation.getSharding(tensor), propagation.getAxes()));
     return sum;
   }
 
@@ -171,7 +173,7 @@ private:
     for (size_t i = 0; i < ops.size() && found.size() < kMostTensors; ++i)
       for (Value operand : ops[i]->getOperands()) {
         // What is whole has no part in it.
-        if (isWhole(propagation.getCuts(operand)) ||
+        if (isWhole(propagation.getSharding(operand)) ||
             !seen.insert(operand).second)
           continue;
         if (auto it = numbers.find(operand); it != numbers.end())
@@ -185,16 +187,16 @@ private:
   }
 
   /// Whole, or along another dimension.
-  SmallVector<Cuts> getOtherCuts(size_t tensor) {
-    SmallVector<Cuts> others(1);
-    const Cuts cuts = getCuts(tensors[tensor]);
+  SmallVector<Sharding> getOtherSharding(size_t tensor) {
+    SmallVector<Sharding> others(1);
+    const Sharding sharding = getSharding(tensors[tensor]);
     auto type = cast<RankedTensorType>(tensors[tensor].getType());
-    auto cut =
-        llvm::find_if(cuts, [](const DimCut &c) { return !c.isWhole(); });
-    if (cut == cuts.end())
+    auto cut = llvm::find_if(sharding,
+                             [](const DimSharding &c) { return !c.isWhole(); });
+    if (cut == sharding.end())
       return others;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (dim != cut - cuts.begin() &&
+      if (dim != cut - sharding.begin() &&
           type.getDimSize(dim) % propagation.getAxes().getSize(cut->axes) == 0)
         others.emplace_back(type.getRank())[dim] = {cut->axes, 1};
     return others;
@@ -202,32 +204,34 @@ private:
 
   /// Cuts tensors in another way, and lets vectors follow. Fails if the
   /// collective is still there, or if there is one that was not.
-  std::optional<Change> tryCuts(const Exchange &exchange,
-                                ArrayRef<Exchange> known, const AllCuts &given,
-                                ArrayRef<size_t> changed, const Cuts &cuts) {
+  std::optional<Change> trySharding(const Exchange &exchange,
+                                    ArrayRef<Exchange> known,
+                                    const AllShardings &given,
+                                    ArrayRef<size_t> changed,
+                                    const Sharding &sharding) {
     for (bool follow : {false, true}) {
       if (!isFree || ++trials > kMostTrials)
         return std::nullopt;
       Change change{given, {}};
       for (size_t tensor : changed)
-        change.cuts[tensor] = cuts;
+        change.sharding[tensor] = sharding;
       if (follow) {
         // First what a person would say, then what follows from it.
-        AllCuts said = change.cuts;
+        AllShardings said = change.sharding;
         for (auto [index, other] : llvm::enumerate(tensors))
           if (!llvm::is_contained(changed, index) &&
               cast<RankedTensorType>(other.getType()).getRank() < 2)
             said[index].reset();
         propagate(said);
         for (auto [index, other] : llvm::enumerate(tensors))
-          if (const Cuts &cut = propagation.getCuts(other);
+          if (const Sharding &cut = propagation.getSharding(other);
               !llvm::is_contained(changed, index) &&
               (given[index] || !isWhole(cut)))
-            change.cuts[index] = cut;
-        if (countChanges(given, change.cuts) > kMostChanges)
+            change.sharding[index] = cut;
+        if (countChanges(given, change.sharding) > kMostChanges)
           continue;
       }
-      propagate(change.cuts);
+      propagate(change.sharding);
       const SmallVector<Exchange> left = getExchanges();
       if (left.size() >= known.size() || contains(left, exchange) ||
           !llvm::all_of(left, [&](const Exchange &each) {
@@ -247,12 +251,12 @@ private:
     });
   }
 
-  static bool differ(const std::optional<Cuts> &a,
-                     const std::optional<Cuts> &b) {
-    return !isSame(a.value_or(Cuts()), b.value_or(Cuts()));
+  static bool differ(const std::optional<Sharding> &a,
+                     const std::optional<Sharding> &b) {
+    return !isSame(a.value_or(Sharding()), b.value_or(Sharding()));
   }
 
-  static size_t countChanges(const AllCuts &a, const AllCuts &b) {
+  static size_t countChanges(const AllShardings &a, const AllShardings &b) {
     size_t count = 0;
     for (auto [left, right] : llvm::zip(a, b))
       count += differ(left, right);
@@ -261,23 +265,23 @@ private:
 
   //===--- Words ----------------------------------------------------------===//
 
-  static std::string describeDims(const Cuts &cuts) {
+  static std::string describeDims(const Sharding &sharding) {
     SmallVector<std::string> dims;
-    for (auto [dim, cut] : llvm::enumerate(cuts))
+    for (auto [dim, cut] : llvm::enumerate(sharding))
       if (!cut.isWhole())
         dims.push_back(std::to_string(dim));
     return (dims.size() == 1 ? "dimension " : "dimensions ") +
            llvm::join(dims, ", ");
   }
 
-  std::string describe(const AllCuts &from, const AllCuts &to) const {
+  std::string describe(const AllShardings &from, const AllShardings &to) const {
     SmallVector<std::string> parts, whole;
     for (auto [index, name] : llvm::enumerate(names)) {
       if (!differ(from[index], to[index]))
         continue;
       const std::string quoted = "'" + name.str() + "'";
-      const Cuts before = from[index].value_or(Cuts()),
-                 after = to[index].value_or(Cuts());
+      const Sharding before = from[index].value_or(Sharding()),
+                     after = to[index].value_or(Sharding());
       if (isWhole(after))
         whole.push_back(quoted);
       else
@@ -313,7 +317,7 @@ private:
            abi::bytesText(std::abs(after - before));
   }
 
-  void report(const Exchange &exchange, const AllCuts &given,
+  void report(const Exchange &exchange, const AllShardings &given,
               const std::optional<Change> &change) {
     Operation *op = exchange.value.getDefiningOp();
     std::string text;
@@ -337,10 +341,10 @@ private:
     reports.push_back({op->getLoc(), std::move(text)});
   }
 
-  void describe(const Change &change, const AllCuts &given,
+  void describe(const Change &change, const AllShardings &given,
                 llvm::raw_ostream &remark) {
     const double ns = change.after.ns - before.ns;
-    remark << "to spare that, " << describe(given, change.cuts) << ": by "
+    remark << "to spare that, " << describe(given, change.sharding) << ": by "
            << "prediction a micro-batch takes " << abi::timeText(std::abs(ns))
            << (ns > 0 ? " longer" : " less")
            << describeChange(before.sentBytes, change.after.sentBytes,
@@ -383,7 +387,7 @@ private:
 
   Block &block;
   Propagation propagation;
-  CutCosts costs;
+  ShardingCosts costs;
   analysis::Rates rates;
   llvm::SetVector<Operation *> all;
   SmallVector<Value> tensors; ///< the model's inputs and weights

@@ -62,10 +62,10 @@ private:
 
   /// The host feeds whole inputs.
   void takeArgument(BlockArgument argument) {
-    const Cuts cuts = getCuts(argument);
+    const Sharding sharding = getSharding(argument);
     builder.setInsertionPointToStart(argument.getOwner());
-    if (!isWhole(cuts))
-      locals[argument] = shardAll(argument, cuts, argument.getLoc());
+    if (!isWhole(sharding))
+      locals[argument] = shardAll(argument, sharding, argument.getLoc());
   }
 
   Value getLocal(Value value) {
@@ -83,7 +83,7 @@ private:
       return takeState(parameter);
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
     nn::ShardingRule rule;
-    FactorCuts factors;
+    FactorShardings factors;
     if (shardable) {
       rule = shardable.getShardingRule();
       if (failed(findFactors(op, rule, factors)))
@@ -91,9 +91,9 @@ private:
     }
     SmallVector<Value> operands;
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      Cuts needed;
+      Sharding needed;
       if (shardable)
-        needed = projectCuts(rule, rule.operands[index], factors, axes);
+        needed = projectSharding(rule, rule.operands[index], factors, axes);
       operands.push_back(rates.isLoad(operand) ? getLoaded(operand, needed)
                                                : getLocal(operand));
     }
@@ -103,15 +103,15 @@ private:
 
   /// A device has its part of a state, and nothing else of it.
   LogicalResult takeState(nn::ParameterOp parameter) {
-    const Cuts cuts = getCuts(parameter);
+    const Sharding sharding = getSharding(parameter);
     const RankedTensorType type =
-        getLocalType(nn::getTensorType(parameter), cuts, axes);
+        getLocalType(nn::getTensorType(parameter), sharding, axes);
     auto state = SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
         function, parameter.getWeightAttr());
-    if (!isWhole(cuts)) {
+    if (!isWhole(sharding)) {
       state.setPart(type);
       state->setAttr(dist::kShardingAttr,
-                     getAttr(function.getContext(), cuts, type.getRank()));
+                     getAttr(function.getContext(), sharding, type.getRank()));
     }
     if (state.getPartType() != type)
       return parameter.emitError("'")
@@ -125,17 +125,18 @@ private:
 
   /// From how the operands and the result are cut.
   LogicalResult findFactors(Operation *op, const nn::ShardingRule &rule,
-                            FactorCuts &factors) {
+                            FactorShardings &factors) {
     factors.resize(rule.factors.size());
     bool isAll = true;
     dist::ShardingAttr sharding = op->getNumResults() == 1
-                                      ? getSharding(op->getResult(0))
+                                      ? getShardingAttr(op->getResult(0))
                                       : dist::ShardingAttr();
     if (sharding)
-      isAll = addCuts(rule, rule.results[0], getCuts(sharding), axes, factors);
+      isAll = addSharding(rule, rule.results[0], getSharding(sharding), axes,
+                          factors);
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
       if (!rates.isLoad(operand))
-        isAll &= addCuts(rule, dims, getCuts(operand), axes, factors);
+        isAll &= addSharding(rule, dims, getSharding(operand), axes, factors);
     // A factor that only weights have is cut where the result is partial.
     if (sharding)
       for (dist::PartialAttr partial : sharding.getPartial())
@@ -158,22 +159,22 @@ private:
   /// Whether some factor is cut along the axis of a partial sum. If none is by
   /// the operands that a micro-batch brings, it is one of the weights'.
   bool addPartial(Operation *op, const nn::ShardingRule &rule,
-                  dist::PartialAttr partial, FactorCuts &factors) {
+                  dist::PartialAttr partial, FactorShardings &factors) {
     const auto axis = StringAttr::get(op->getContext(), partial.getAxis());
     for (auto [factor, cut] : llvm::enumerate(factors))
       if (llvm::is_contained(cut.axes, axis))
         return rule.factors[factor].kind == nn::FactorKind::reduction;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
       if (rates.isLoad(operand))
-        (void)addCuts(rule, dims, getCuts(operand), axes, factors);
-    return llvm::any_of(factors, [&](const DimCut &cut) {
+        (void)addSharding(rule, dims, getSharding(operand), axes, factors);
+    return llvm::any_of(factors, [&](const DimSharding &cut) {
       return llvm::is_contained(cut.axes, axis);
     });
   }
 
   /// The sizes of one device's parts of the factors.
   SmallVector<int64_t> getPartSizes(const nn::ShardingRule &rule,
-                                    const FactorCuts &factors) {
+                                    const FactorShardings &factors) {
     SmallVector<int64_t> sizes;
     for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
       sizes.push_back(getPartSize(factor.size, cut, axes));
@@ -181,7 +182,7 @@ private:
   }
 
   LogicalResult make(Operation *op, const nn::ShardingRule &rule,
-                     const FactorCuts &factors, ArrayRef<Value> operands) {
+                     const FactorShardings &factors, ArrayRef<Value> operands) {
     Operation *local;
     if (isWhole(factors)) {
       local = builder.clone(*op);
@@ -202,7 +203,8 @@ private:
   /// What one device computes of an op. All ops of it have the op's
   /// annotations.
   Operation *buildLocal(Operation *op, const nn::ShardingRule &rule,
-                        const FactorCuts &factors, ArrayRef<Value> operands) {
+                        const FactorShardings &factors,
+                        ArrayRef<Value> operands) {
     SmallVector<Value> begins(factors.size());
     for (auto [factor, cut] : llvm::enumerate(factors))
       if (rule.factors[factor].needs_begin && !cut.isWhole())
@@ -244,7 +246,7 @@ private:
 
   /// Where a device's part of a dimension begins, a scalar. It is read by the
   /// device's coordinate, as its part of the list of all begins.
-  Value getBegin(int64_t size, const DimCut &cut, Location loc) {
+  Value getBegin(int64_t size, const DimSharding &cut, Location loc) {
     const int64_t devices = axes.getSize(cut.axes),
                   part = getPartSize(size, cut, axes);
     SmallVector<int64_t> begins;
@@ -264,7 +266,7 @@ private:
   /// What is summed over, and was rounded up, must hold the neutral element
   /// beyond the end.
   void maskOperands(Operation *op, const nn::ShardingRule &rule,
-                    const FactorCuts &factors,
+                    const FactorShardings &factors,
                     MutableArrayRef<Value> operands) {
     for (auto [factor, cut] : llvm::enumerate(factors)) {
       const nn::Factor &reduced = rule.factors[factor];
@@ -273,21 +275,21 @@ private:
         continue;
       for (auto [index, operand] : llvm::enumerate(operands)) {
         const nn::DimFactors &dims = rule.operands[index];
-        const Cuts cuts = projectCuts(rule, dims, factors, axes);
+        const Sharding sharding = projectSharding(rule, dims, factors, axes);
         for (auto [dim, list] : llvm::enumerate(dims))
           if (llvm::is_contained(list, factor))
             operand =
                 mask(op, operand, dim,
                      cast<RankedTensorType>(op->getOperand(index).getType())
                          .getDimSize(dim),
-                     cuts[dim], reduced.combine);
+                     sharding[dim], reduced.combine);
       }
     }
   }
 
   /// `size` is that of the whole dimension.
   Value mask(Operation *op, Value value, int64_t dim, int64_t size,
-             const DimCut &cut, nn::ReduceKind combine) {
+             const DimSharding &cut, nn::ReduceKind combine) {
     const Location loc = op->getLoc();
     auto type = cast<RankedTensorType>(value.getType());
     const DenseElementsAttr neutral = nn::getNeutralTensor(combine, type);
@@ -325,7 +327,7 @@ private:
 
   //===--- Reshards -------------------------------------------------------===//
 
-  Value shard(Value value, int64_t dim, const DimCut &cut, Location loc) {
+  Value shard(Value value, int64_t dim, const DimSharding &cut, Location loc) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[dim] = getPartSize(shape[dim], cut, axes);
@@ -334,8 +336,8 @@ private:
   }
 
   /// Parts of a tensor that is there as a whole.
-  Value shardAll(Value value, const Cuts &cuts, Location loc) {
-    for (auto [dim, cut] : llvm::enumerate(cuts))
+  Value shardAll(Value value, const Sharding &sharding, Location loc) {
+    for (auto [dim, cut] : llvm::enumerate(sharding))
       if (!cut.isWhole())
         value = shard(value, dim, cut, loc);
     zeros.insert(value);
@@ -348,8 +350,8 @@ private:
   }
 
   Value lower(dist::ReshardOp op) {
-    const dist::ShardingAttr source = getSharding(op.getX());
-    Layout from{getCuts(source), {}};
+    const dist::ShardingAttr source = getShardingAttr(op.getX());
+    Layout from{getSharding(source), {}};
     if (source)
       from.partials.assign(source.getPartial().begin(),
                            source.getPartial().end());
@@ -362,46 +364,47 @@ private:
     const auto type = cast<RankedTensorType>(op.getType());
     return buildReshard(
         builder, op.getLoc(),
-        planReshard(type, from, getCuts(op.getResult()), axes, machine), value,
-        axes, op.getReasonAttr());
+        planReshard(type, from, getSharding(op.getResult()), axes, machine),
+        value, axes, op.getReasonAttr());
   }
 
   //===--- What depends on weights only -----------------------------------===//
 
   /// A value that is computed at load, cut so: computed from parts of what it
   /// depends on, or else a part of the whole.
-  Value getLoaded(Value value, const Cuts &cuts) {
-    if (isWhole(cuts))
+  Value getLoaded(Value value, const Sharding &sharding) {
+    if (isWhole(sharding))
       return value;
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    const Attribute key = getAttr(value.getContext(), cuts, rank);
+    const Attribute key = getAttr(value.getContext(), sharding, rank);
     Value &made =
         loaded[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}];
     if (made)
       return made;
     Operation *op = value.getDefiningOp();
-    Value local = computeLoaded(op, cuts);
+    Value local = computeLoaded(op, sharding);
     if (!local) {
       builder.setInsertionPointAfter(op);
-      local = shardAll(value, cuts, op->getLoc());
+      local = shardAll(value, sharding, op->getLoc());
     }
     return loaded[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}] =
                local;
   }
 
-  Value computeLoaded(Operation *op, const Cuts &cuts) {
+  Value computeLoaded(Operation *op, const Sharding &sharding) {
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
     if (!shardable || isa<nn::ParameterOp>(op) || op->getNumResults() != 1)
       return {};
     const nn::ShardingRule rule = shardable.getShardingRule();
-    FactorCuts factors;
-    if (!addCuts(rule, rule.results[0], cuts, axes, factors) ||
-        !isSame(projectCuts(rule, rule.results[0], factors, axes), cuts))
+    FactorShardings factors;
+    if (!addSharding(rule, rule.results[0], sharding, axes, factors) ||
+        !isSame(projectSharding(rule, rule.results[0], factors, axes),
+                sharding))
       return {};
     SmallVector<Value> operands;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
       operands.push_back(
-          getLoaded(operand, projectCuts(rule, dims, factors, axes)));
+          getLoaded(operand, projectSharding(rule, dims, factors, axes)));
     builder.setInsertionPointAfter(op);
     Operation *local = buildLocal(op, rule, factors, operands);
     noteZeros(op, operands, local);

@@ -10,10 +10,10 @@
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelFunction.h"
 #include "compiler/shard/CollectAnnotations.h"
-#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+#include "compiler/shard/ShardingCosts.h"
 #include "dialects/plan/PlanDialect.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -45,14 +45,14 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
       makeReproducible(*function, ops, propagation);
     remarkPadding(propagation, ops);
     for (BlockArgument argument : block.getArguments())
-      setCuts(argument, propagation.getCuts(argument));
+      setSharding(argument, propagation.getSharding(argument));
     for (Operation &op : block.without_terminator())
       if (op.getNumResults() == 1)
-        setCuts(op.getResult(0), propagation.getCuts(op.getResult(0)));
+        setSharding(op.getResult(0), propagation.getSharding(op.getResult(0)));
     record(*function);
   }
 
-  using Seeds = SmallVector<std::pair<Value, Cuts>>;
+  using Seeds = SmallVector<std::pair<Value, Sharding>>;
 
   /// From what is written on the values of a function. Ops that every device
   /// computes whole have whole results.
@@ -60,8 +60,8 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
                                ArrayRef<Operation *> ops) {
     Seeds seeds;
     auto add = [&](Value value) {
-      if (getSharding(value))
-        seeds.push_back({value, getCuts(value)});
+      if (getShardingAttr(value))
+        seeds.push_back({value, getSharding(value)});
     };
     for (Operation *op : ops)
       if (op->hasAttr(dist::kWholeAttr))
@@ -79,8 +79,8 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   }
 
   static void spread(Propagation &propagation, const Seeds &seeds) {
-    for (auto &[value, cuts] : seeds)
-      propagation.fix(value, cuts);
+    for (auto &[value, sharding] : seeds)
+      propagation.fix(value, sharding);
     propagation.run();
   }
 
@@ -95,17 +95,17 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
       return needed;
     };
     SmallVector<NeededUnit> needed = tryOut();
-    for (auto &[value, cuts] : seeds) {
+    for (auto &[value, sharding] : seeds) {
       if (needed.empty())
         return;
-      const Cuts before = cuts;
-      cuts = propagation.withUnits(value, cuts, needed);
-      if (cuts == before)
+      const Sharding before = sharding;
+      sharding = propagation.withUnits(value, sharding, needed);
+      if (sharding == before)
         continue;
       if (auto left = tryOut(); left.size() < needed.size())
         needed = left;
       else
-        cuts = before;
+        sharding = before;
     }
   }
 
@@ -113,17 +113,17 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   static void remarkPadding(const Propagation &propagation,
                             ArrayRef<Operation *> ops) {
     const Axes &axes = propagation.getAxes();
-    SmallVector<std::pair<int64_t, DimCut>> known;
+    SmallVector<std::pair<int64_t, DimSharding>> known;
     for (Operation *op : ops) {
       const nn::ShardingRule *rule = propagation.getRule(op);
       if (!rule)
         continue;
-      const FactorCuts factors = propagation.getFactorCuts(op);
+      const FactorShardings factors = propagation.getFactorShardings(op);
       for (const nn::DimFactors &dims : rule->operands)
         for (ArrayRef<int64_t> list : dims)
           for (int64_t factor : list) {
             const int64_t size = rule->factors[factor].size;
-            const DimCut &cut = factors[factor];
+            const DimSharding &cut = factors[factor];
             if (list.size() < 2 || cut.isWhole() || isEven(size, cut, axes) ||
                 llvm::is_contained(known, std::pair(size, cut)))
               continue;
@@ -197,7 +197,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
     auto costed = dyn_cast<nn::CostOpInterface>(op);
     if (!cluster || cluster.getKind() != nn::ClusterKind::call || !costed ||
-        isWhole(propagation.getFactorCuts(op)) ||
+        isWhole(propagation.getFactorShardings(op)) ||
         !isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
       return false;
     switch (costed.getCost().kind) {
@@ -268,7 +268,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   static bool isPartCall(ArrayRef<Operation *> ops,
                          const Propagation &propagation) {
     if (llvm::all_of(ops, [&](Operation *op) {
-          return isWhole(propagation.getFactorCuts(op));
+          return isWhole(propagation.getFactorShardings(op));
         }))
       return true;
     OwningOpRef<ModuleOp> scratch = makeScratch(ops.front());
@@ -284,7 +284,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
         if (!part) {
           part = block.addArgument(
               getLocalType(cast<RankedTensorType>(operand.get().getType()),
-                           propagation.getNeededCuts(operand),
+                           propagation.getNeededSharding(operand),
                            propagation.getAxes()),
               op->getLoc());
           inputs.push_back(part);
@@ -309,7 +309,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   static Operation *buildPart(OpBuilder &builder, Operation *op,
                               const Propagation &propagation,
                               ArrayRef<Value> operands) {
-    const FactorCuts factors = propagation.getFactorCuts(op);
+    const FactorShardings factors = propagation.getFactorShardings(op);
     if (isWhole(factors)) {
       Operation *local = builder.clone(*op);
       local->setOperands(operands);
@@ -334,10 +334,10 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
 
   /// Whether an op reads an operand as the op before it makes it.
   static bool isRead(const Propagation &propagation, OpOperand &operand) {
-    const Cuts made = propagation.getMadeCuts(operand.get());
+    const Sharding made = propagation.getMadeSharding(operand.get());
     Operation *producer = operand.get().getDefiningOp();
-    return isSame(made, propagation.getCuts(operand.get())) &&
-           isSame(made, propagation.getNeededCuts(operand)) &&
+    return isSame(made, propagation.getSharding(operand.get())) &&
+           isSame(made, propagation.getNeededSharding(operand)) &&
            propagation.getPartials(producer).empty();
   }
 
@@ -350,11 +350,11 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     for (BlockArgument argument : function.getArguments())
       if (auto name = function.getArgAttrOfType<StringAttr>(
               argument.getArgNumber(), nn::kNameAttr))
-        if (dist::ShardingAttr sharding = getSharding(argument))
+        if (dist::ShardingAttr sharding = getShardingAttr(argument))
           shards.set(name.getValue(), sharding);
     for (auto parameter : function.getOps<nn::ParameterOp>())
       if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
-        if (getSharding(parameter))
+        if (getShardingAttr(parameter))
           shards.set(weight.getOrigin(), getOwnSharding(parameter, axes));
     function->setAttr(kShardsAttr, shards.getDictionary(&getContext()));
     recordResults(function);
@@ -363,11 +363,11 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   /// Without the cut along "data".
   static dist::ShardingAttr getOwnSharding(nn::ParameterOp parameter,
                                            const Axes &axes) {
-    Cuts cuts = getCuts(parameter);
-    for (DimCut &cut : cuts)
+    Sharding sharding = getSharding(parameter);
+    for (DimSharding &cut : sharding)
       if (llvm::is_contained(cut.axes, axes.getData()))
         cut = {};
-    return getAttr(parameter.getContext(), cuts,
+    return getAttr(parameter.getContext(), sharding,
                    nn::getTensorType(parameter).getRank());
   }
 
@@ -385,7 +385,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
             tensor.where == node.node)
           if (Value value = results.find(node.node, tensor.shape))
             shards.set(getResultKey(node.node, tensor.name),
-                       getAttr(&getContext(), getCuts(value),
+                       getAttr(&getContext(), getSharding(value),
                                static_cast<int64_t>(tensor.shape.size())));
     function->setAttr(kResultShardsAttr, shards.getDictionary(&getContext()));
   }

@@ -377,24 +377,24 @@ private:
               argument.getArgNumber(), nn::kNameAttr))
         inputs[name.getValue()].push_back(argument);
     for (const Spec &spec : specs) {
-      FailureOr<Cuts> cuts = getCutsOf(spec);
-      if (failed(cuts))
+      FailureOr<Sharding> sharding = getCutsOf(spec);
+      if (failed(sharding))
         return failure();
       switch (spec.tensor->kind) {
       case dist::TensorKind::constant:
         break;
       case dist::TensorKind::weight:
         for (Value value : weights.lookup(spec.tensor->where))
-          write(spec, value, *cuts);
+          write(spec, value, *sharding);
         break;
       case dist::TensorKind::input:
         for (Value value : inputs.lookup(spec.tensor->where))
-          write(spec, value, *cuts);
+          write(spec, value, *sharding);
         break;
       case dist::TensorKind::result:
         if (Value value = results.find(spec.tensor->where, spec.tensor->shape))
-          write(spec, value, *cuts);
-        else if (!isWhole(*cuts))
+          write(spec, value, *sharding);
+        else if (!isWhole(*sharding))
           remark(spec, "the compiler does not compute it as a value of its "
                        "own, or in this order of dimensions; it is cut as its "
                        "neighbours are");
@@ -420,23 +420,23 @@ private:
       for (Value result : op.getResults())
         if (isa<nn::ParameterOp>(op))
           propagation.seedWritten(result);
-        else if (getSharding(result))
+        else if (getShardingAttr(result))
           results.push_back(result);
     propagation.run();
     if (llvm::all_of(results, [&](Value result) {
-          return isSame(getCuts(result), propagation.getCuts(result));
+          return isSame(getSharding(result), propagation.getSharding(result));
         }))
       for (Value result : results)
         result.getDefiningOp()->removeAttr(dist::kShardingAttr);
   }
 
-  FailureOr<Cuts> getCutsOf(const Spec &spec) {
+  FailureOr<Sharding> getCutsOf(const Spec &spec) {
     const dist::TensorAnnotation &tensor = *spec.tensor;
     const auto digits = getDigits(spec);
-    Cuts cuts(tensor.shape.size());
+    Sharding sharding(tensor.shape.size());
     auto next = digits->begin();
     for (const dist::DimAnnotation &dim : tensor.dims) {
-      DimCut &cut = cuts[dim.dim];
+      DimSharding &cut = sharding[dim.dim];
       int64_t parts = 1, below = 1; // elements of a part below what is cut
       int64_t numCut = 0;
       std::optional<std::pair<int64_t, int64_t>> uneven; // what does not divide
@@ -480,17 +480,17 @@ private:
                            << ", which cannot be cut into " << all
                            << " equal parts";
     }
-    return cuts;
+    return sharding;
   }
 
-  void write(const Spec &spec, Value value, const Cuts &cuts) {
+  void write(const Spec &spec, Value value, const Sharding &sharding) {
     // Every reader of what depends on weights alone has its own part.
     if (!value.getDefiningOp<nn::ParameterOp>() && rates.isLoad(value))
       return;
     auto [it, isNew] = said.try_emplace(value, &spec);
     if (isNew)
-      return fixCuts(value, cuts);
-    if (!isSame(getCuts(value), cuts))
+      return fixSharding(value, sharding);
+    if (!isSame(getSharding(value), sharding))
       remark(spec, "node '" + it->second->node->node + "' says another one");
   }
 

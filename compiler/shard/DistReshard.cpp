@@ -40,11 +40,11 @@ public:
     if (propagation.getAxes().empty())
       return success();
     for (BlockArgument argument : block.getArguments())
-      propagation.seed(argument, getCuts(argument));
+      propagation.seed(argument, getSharding(argument));
     SmallVector<Operation *> ops;
     for (Operation &op : block.without_terminator()) {
       for (Value result : op.getResults())
-        propagation.seed(result, getCuts(result));
+        propagation.seed(result, getSharding(result));
       ops.push_back(&op);
     }
     for (Operation *op : ops)
@@ -65,7 +65,7 @@ private:
       return bring(result, {}, "it is an output of the model");
     for (auto parameter : function.getOps<nn::ParameterOp>())
       if (parameter.getWeightAttr() == state)
-        return bring(result, getCuts(parameter),
+        return bring(result, getSharding(parameter),
                      "every replica has all of '" + state.getValue().str() +
                          "'");
   }
@@ -74,23 +74,24 @@ private:
   /// them.
   LogicalResult visit(Operation *op) {
     const nn::ShardingRule *rule = propagation.getRule(op);
-    const FactorCuts factors = propagation.getFactorCuts(op);
+    const FactorShardings factors = propagation.getFactorShardings(op);
     const std::string name = "'" + nn::getNodeName(op) + "'";
     for (OpOperand &operand : op->getOpOperands()) {
-      Cuts needed;
+      Sharding needed;
       if (rule)
-        needed = projectCuts(*rule, rule->operands[operand.getOperandNumber()],
-                             factors, propagation.getAxes());
+        needed =
+            projectSharding(*rule, rule->operands[operand.getOperandNumber()],
+                            factors, propagation.getAxes());
       bring(operand, needed, name + " reads it " + describeNeed(needed));
     }
     if (op->getNumResults() != 1)
       return success();
     const SmallVector<dist::PartialAttr> partials = propagation.getPartials(op);
-    Cuts made;
+    Sharding made;
     if (rule)
-      made =
-          projectCuts(*rule, rule->results[0], factors, propagation.getAxes());
-    const Cuts wanted = propagation.getCuts(op->getResult(0));
+      made = projectSharding(*rule, rule->results[0], factors,
+                             propagation.getAxes());
+    const Sharding wanted = propagation.getSharding(op->getResult(0));
     if (partials.empty() && isSame(made, wanted))
       return success();
     Value result = op->getResult(0);
@@ -107,7 +108,7 @@ private:
             : name + " sums over what is cut along " +
                   describePartials(partials));
     result.replaceAllUsesExcept(joined, joined);
-    setCuts(joined, wanted);
+    setSharding(joined, wanted);
     propagation.seed(joined, wanted);
     dist::ShardingAttr sharding = getAttr(op->getContext(), made, rank);
     op->removeAttr(dist::kShardingAttr);
@@ -125,7 +126,7 @@ private:
     return text;
   }
 
-  static std::string describeNeed(const Cuts &needed) {
+  static std::string describeNeed(const Sharding &needed) {
     for (auto [dim, cut] : llvm::enumerate(needed))
       if (!cut.isWhole())
         return "cut along " + describe(cut.axes) + " in dimension " +
@@ -136,10 +137,10 @@ private:
   /// Once for all that need a value cut in the same way. What depends on
   /// weights only is there in every way. Of a state, each node has its own,
   /// just before it is read: nodes may be on different devices.
-  void bring(OpOperand &operand, const Cuts &needed,
+  void bring(OpOperand &operand, const Sharding &needed,
              const std::string &reason) {
     Value value = operand.get();
-    if (rates.isLoad(value) || isSame(getCuts(value), needed))
+    if (rates.isLoad(value) || isSame(getSharding(value), needed))
       return;
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     const Attribute key = getAttr(value.getContext(), needed, rank);
@@ -157,7 +158,7 @@ private:
           builder, operand.getOwner()->getLoc(), value, reason);
       if (isa<func::ReturnOp>(operand.getOwner()))
         reshard->setLoc(value.getLoc());
-      setCuts(reshard, needed);
+      setSharding(reshard, needed);
       made = reshard;
     }
     operand.set(made);
@@ -167,7 +168,7 @@ private:
   LogicalResult verify() {
     for (Operation &op : function.getBody().front().without_terminator())
       for (Value result : op.getResults())
-        if (dist::ShardingAttr sharding = getSharding(result);
+        if (dist::ShardingAttr sharding = getShardingAttr(result);
             sharding && !sharding.getPartial().empty())
           for (Operation *user : result.getUsers())
             if (!isa<dist::ReshardOp>(user))

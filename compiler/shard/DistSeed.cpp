@@ -80,9 +80,9 @@ private:
              << abi::countOf(type.getRank(), "dimension")
              << ", and the list is for " << shard.dims.size()
              << ": give an entry for each dimension, null where it is whole";
-    Cuts cuts;
+    Sharding sharding;
     for (auto [dim, said] : llvm::enumerate(shard.dims)) {
-      DimCut &cut = cuts.emplace_back();
+      DimSharding &cut = sharding.emplace_back();
       for (const FileText &axis : said.axes)
         cut.axes.push_back(StringAttr::get(function.getContext(), axis.text));
       if (cut.isWhole())
@@ -103,16 +103,17 @@ private:
                << size << ", which cannot be cut into " << parts
                << " equal parts";
     }
-    if (Cuts known = getCuts(value); !isWhole(known) && !isSame(known, cuts))
+    if (Sharding known = getSharding(value);
+        !isWhole(known) && !isSame(known, sharding))
       return error(shard.tensors)
              << "'" << name << "' is cut by another entry already";
     // A tensor whose dimensions are all null stays whole.
     if (!axes.empty() && llvm::all_of(shard.dims, [](const FileShardDim &dim) {
           return dim.axes.empty();
         }))
-      fixCuts(value, cuts);
+      fixSharding(value, sharding);
     else
-      setCuts(value, cuts);
+      setSharding(value, sharding);
     return success();
   }
 
@@ -150,12 +151,12 @@ private:
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
       // What a micro-batch brings is gathered first, which is exact.
       nn::ParameterOp cut =
-          rates.isLoad(operand) ? findCut(operand) : nn::ParameterOp();
+          rates.isLoad(operand) ? findSharding(operand) : nn::ParameterOp();
       if (!cut)
         continue;
-      FactorCuts factors;
-      (void)addCuts(rule, dims, propagation.getCuts(operand),
-                    propagation.getAxes(), factors);
+      FactorShardings factors;
+      (void)addSharding(rule, dims, propagation.getSharding(operand),
+                        propagation.getAxes(), factors);
       for (auto [factor, how] : llvm::zip(rule.factors, factors))
         if (!how.isWhole() && isRoundingSum(op, factor))
           return op->emitError("'")
@@ -170,13 +171,13 @@ private:
   }
 
   /// A weight that a person cut, on which a value depends.
-  static nn::ParameterOp findCut(Value value) {
+  static nn::ParameterOp findSharding(Value value) {
     llvm::SetVector<Value> values;
     values.insert(value);
     for (size_t i = 0; i < values.size(); ++i) {
       Operation *op = values[i].getDefiningOp();
       if (auto parameter = dyn_cast_or_null<nn::ParameterOp>(op);
-          parameter && !isWhole(getCuts(parameter)))
+          parameter && !isWhole(getSharding(parameter)))
         return parameter;
       if (op)
         values.insert(op->operand_begin(), op->operand_end());

@@ -69,29 +69,29 @@ const nn::ShardingRule *Propagation::getRule(Operation *op) const {
   return it == rules.end() ? nullptr : &it->second;
 }
 
-const Cuts &Propagation::getCuts(Value value) const {
-  static const Cuts whole;
+const Sharding &Propagation::getSharding(Value value) const {
+  static const Sharding whole;
   auto it = known.find(value);
   return it == known.end() ? whole : it->second;
 }
 
-void Propagation::seed(Value value, const Cuts &cuts) {
-  if (!known.count(value) && !isWhole(cuts))
-    set(value, cuts);
+void Propagation::seed(Value value, const Sharding &sharding) {
+  if (!known.count(value) && !isWhole(sharding))
+    set(value, sharding);
 }
 
-void Propagation::fix(Value value, const Cuts &cuts) {
+void Propagation::fix(Value value, const Sharding &sharding) {
   if (!known.count(value))
-    set(value, cuts);
+    set(value, sharding);
 }
 
 void Propagation::seedWritten(Value value) {
-  if (getSharding(value))
-    fix(value, shard::getCuts(value));
+  if (getShardingAttr(value))
+    fix(value, shard::getSharding(value));
 }
 
-void Propagation::set(Value value, Cuts cuts) {
-  known[value] = std::move(cuts);
+void Propagation::set(Value value, Sharding sharding) {
+  known[value] = std::move(sharding);
   changed.push_back(value);
   auto add = [&](Operation *op) {
     if (op && waiting.insert(op).second)
@@ -108,8 +108,8 @@ void Propagation::undo() {
   changed.clear();
 }
 
-FactorCuts Propagation::getFactorCuts(Operation *op) const {
-  FactorCuts factors;
+FactorShardings Propagation::getFactorShardings(Operation *op) const {
+  FactorShardings factors;
   const nn::ShardingRule *rule = getRule(op);
   if (!rule)
     return factors;
@@ -118,60 +118,61 @@ FactorCuts Propagation::getFactorCuts(Operation *op) const {
   auto sum = dyn_cast<nn::SumMicroBatchesOp>(op);
   if (!sum || !sum.getAccumulator() || !known.count(sum.getAccumulator()))
     for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
-      addCuts(*rule, dims, getAllowed(op, result), axes, factors);
+      addSharding(*rule, dims, getAllowed(op, result), axes, factors);
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
-    addCuts(*rule, dims, getAllowed(op, operand), axes, factors);
+    addSharding(*rule, dims, getAllowed(op, operand), axes, factors);
   return factors;
 }
 
-/// The cuts of a value along which an op may be cut.
-Cuts Propagation::getAllowed(Operation *op, Value value) const {
-  Cuts cuts = getCuts(value);
+/// The sharding of a value along which an op may be cut.
+Sharding Propagation::getAllowed(Operation *op, Value value) const {
+  Sharding sharding = getSharding(value);
   if (axes.getData() && !updates.contains(op))
-    for (DimCut &cut : cuts)
+    for (DimSharding &cut : sharding)
       if (llvm::is_contained(cut.axes, axes.getData()))
         cut = {};
-  return cuts;
+  return sharding;
 }
 
 SmallVector<dist::PartialAttr> Propagation::getPartials(Operation *op) const {
   SmallVector<dist::PartialAttr> partials;
   if (const nn::ShardingRule *rule = getRule(op))
-    partials = shard::getPartials(*rule, getFactorCuts(op));
+    partials = shard::getPartials(*rule, getFactorShardings(op));
   if (axes.getData() && isOwnOfReplica(op))
     partials.push_back(dist::PartialAttr::get(
         op->getContext(), axes.getData().getValue(), nn::ReduceKind::sum));
   return partials;
 }
 
-Cuts Propagation::getMadeCuts(Value value) const {
+Sharding Propagation::getMadeSharding(Value value) const {
   Operation *op = value.getDefiningOp();
   const nn::ShardingRule *rule = op ? getRule(op) : nullptr;
   if (!rule)
     return {};
-  return projectCuts(*rule,
-                     rule->results[cast<OpResult>(value).getResultNumber()],
-                     getFactorCuts(op), axes);
+  return projectSharding(*rule,
+                         rule->results[cast<OpResult>(value).getResultNumber()],
+                         getFactorShardings(op), axes);
 }
 
-Cuts Propagation::getNeededCuts(OpOperand &operand) const {
+Sharding Propagation::getNeededSharding(OpOperand &operand) const {
   const nn::ShardingRule *rule = getRule(operand.getOwner());
   if (!rule)
     return {};
-  return projectCuts(*rule, rule->operands[operand.getOperandNumber()],
-                     getFactorCuts(operand.getOwner()), axes);
+  return projectSharding(*rule, rule->operands[operand.getOperandNumber()],
+                         getFactorShardings(operand.getOwner()), axes);
 }
 
 void Propagation::visit(Operation *op) {
   const nn::ShardingRule *rule = getRule(op);
   if (!rule)
     return;
-  const FactorCuts factors = getFactorCuts(op);
+  const FactorShardings factors = getFactorShardings(op);
   auto spread = [&](Value value, const nn::DimFactors &dims) {
     if (known.count(value))
       return;
-    if (Cuts cuts = projectCuts(*rule, dims, factors, axes); !isWhole(cuts))
-      set(value, std::move(cuts));
+    if (Sharding sharding = projectSharding(*rule, dims, factors, axes);
+        !isWhole(sharding))
+      set(value, std::move(sharding));
   };
   for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
     spread(result, dims);
@@ -184,7 +185,7 @@ Propagation::getNeededUnits(ArrayRef<Operation *> ops) const {
   SmallVector<NeededUnit> units;
   auto add = [&](const nn::ShardingRule &rule, Value value,
                  const nn::DimFactors &dims) {
-    for (auto [list, cut] : llvm::zip(dims, getCuts(value)))
+    for (auto [list, cut] : llvm::zip(dims, getSharding(value)))
       if (int64_t unit = getNeededUnit(rule, list, cut, axes))
         units.push_back({cut.axes, unit});
   };
@@ -200,10 +201,10 @@ Propagation::getNeededUnits(ArrayRef<Operation *> ops) const {
   return units;
 }
 
-Cuts Propagation::withUnits(Value value, Cuts cuts,
-                            ArrayRef<NeededUnit> units) const {
+Sharding Propagation::withUnits(Value value, Sharding sharding,
+                                ArrayRef<NeededUnit> units) const {
   auto type = cast<RankedTensorType>(value.getType());
-  for (auto [size, cut] : llvm::zip(type.getShape(), cuts))
+  for (auto [size, cut] : llvm::zip(type.getShape(), sharding))
     for (const NeededUnit &needed : units) {
       // Parts that consist of whole units anyway stay as they are.
       const int64_t devices = axes.getSize(cut.axes),
@@ -212,7 +213,7 @@ Cuts Propagation::withUnits(Value value, Cuts cuts,
           size / block % devices != 0 && size / block > devices)
         cut.unit = needed.unit;
     }
-  return cuts;
+  return sharding;
 }
 
 void Propagation::run() {

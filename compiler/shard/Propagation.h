@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_SHARD_PROPAGATION_H
 #define PARTITA_COMPILER_SHARD_PROPAGATION_H
 
-#include "compiler/shard/Cuts.h"
+#include "compiler/shard/Sharding.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -32,25 +32,25 @@ public:
   explicit Propagation(mlir::func::FuncOp function);
 
   /// Cuts a value, if it is not cut yet.
-  void seed(mlir::Value value, const Cuts &cuts);
+  void seed(mlir::Value value, const Sharding &sharding);
   /// Says how a value is cut, or that it stays whole, if nobody did yet.
-  void fix(mlir::Value value, const Cuts &cuts);
+  void fix(mlir::Value value, const Sharding &sharding);
   /// Takes what is written on a value: its cuts, or that it stays whole.
   void seedWritten(mlir::Value value);
   /// Propagates to a fixed point.
   void run();
 
   /// How a value is cut; empty: it is whole.
-  const Cuts &getCuts(mlir::Value value) const;
+  const Sharding &getSharding(mlir::Value value) const;
   /// How an op cuts its factors.
-  FactorCuts getFactorCuts(mlir::Operation *op) const;
+  FactorShardings getFactorShardings(mlir::Operation *op) const;
   /// The axes along which the results of an op are partial: those that cut what
   /// it sums over, and "data", if it is of a replica's own micro-batches.
   llvm::SmallVector<dist::PartialAttr> getPartials(mlir::Operation *op) const;
   /// How an op makes a value, and how an op needs an operand. Either may differ
   /// from how the value is cut.
-  Cuts getMadeCuts(mlir::Value value) const;
-  Cuts getNeededCuts(mlir::OpOperand &operand) const;
+  Sharding getMadeSharding(mlir::Value value) const;
+  Sharding getNeededSharding(mlir::OpOperand &operand) const;
   /// The rule of an op. Null for an op that every device computes whole.
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }
@@ -59,9 +59,9 @@ public:
   /// `ops` could take them cut; one for each tensor.
   llvm::SmallVector<NeededUnit>
   getNeededUnits(llvm::ArrayRef<mlir::Operation *> ops) const;
-  /// The cuts of a value, with its parts rounded up to these units.
-  Cuts withUnits(mlir::Value value, Cuts cuts,
-                 llvm::ArrayRef<NeededUnit> units) const;
+  /// The sharding of a value, with its parts rounded up to these units.
+  Sharding withUnits(mlir::Value value, Sharding sharding,
+                     llvm::ArrayRef<NeededUnit> units) const;
 
   /// Values that were cut since the last `keep`. `undo` makes them whole again.
   llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }
@@ -74,8 +74,8 @@ public:
   }
 
 private:
-  void set(mlir::Value value, Cuts cuts);
-  Cuts getAllowed(mlir::Operation *op, mlir::Value value) const;
+  void set(mlir::Value value, Sharding sharding);
+  Sharding getAllowed(mlir::Operation *op, mlir::Value value) const;
   void visit(mlir::Operation *op);
 
   Axes axes;
@@ -83,7 +83,7 @@ private:
   /// What a step computes once, or what it sums parts of, which may be cut
   /// along "data".
   llvm::DenseSet<mlir::Operation *> updates;
-  llvm::DenseMap<mlir::Value, Cuts> known;
+  llvm::DenseMap<mlir::Value, Sharding> known;
   std::deque<mlir::Operation *> worklist;
   llvm::DenseSet<mlir::Operation *> waiting; ///< ops in the worklist
   llvm::SmallVector<mlir::Value> changed;

@@ -29,29 +29,29 @@ namespace {
 /// search ends.
 class Search {
 public:
-  Search(RankedTensorType type, const Cuts &to, const Axes &axes,
+  Search(RankedTensorType type, const Sharding &to, const Axes &axes,
          const CostModel &machine)
       : type(type), to(normalize(to)), axes(axes), machine(machine) {}
 
   Reshard find(const Layout &from) {
-    visit({normalize(from.cuts), from.partials});
+    visit({normalize(from.sharding), from.partials});
     return best;
   }
 
 private:
   /// With a cut for each dimension; those that are whole have one block.
-  Cuts normalize(Cuts cuts) const {
-    cuts.resize(type.getRank());
-    for (DimCut &cut : cuts)
+  Sharding normalize(Sharding sharding) const {
+    sharding.resize(type.getRank());
+    for (DimSharding &cut : sharding)
       if (cut.isWhole())
         cut = {};
-    return cuts;
+    return sharding;
   }
 
   void visit(const Layout &now) {
     if (path.ns >= best.ns)
       return;
-    if (now.partials.empty() && now.cuts == to) {
+    if (now.partials.empty() && now.sharding == to) {
       best = path;
       return;
     }
@@ -60,16 +60,16 @@ private:
         shard(now, dim, next);
     join(now);
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      for (size_t keep = countKept(now.cuts[dim], dim);
-           keep < now.cuts[dim].axes.size(); ++keep)
-        if (keep == 0 || divides(now.cuts[dim], dim))
+      for (size_t keep = countKept(now.sharding[dim], dim);
+           keep < now.sharding[dim].axes.size(); ++keep)
+        if (keep == 0 || divides(now.sharding[dim], dim))
           bring(now, dim, keep);
   }
 
   //===--- What is wanted -------------------------------------------------===//
 
   /// How many of the outer axes of a dimension's cut are wanted.
-  size_t countKept(const DimCut &cut, int64_t dim) const {
+  size_t countKept(const DimSharding &cut, int64_t dim) const {
     if (cut == to[dim])
       return cut.axes.size();
     if (cut.isWhole())
@@ -85,7 +85,7 @@ private:
   /// The axes along which a dimension is still to be cut; none if it is cut in
   /// a way that is not wanted, or if all is done.
   AxisList getMissing(const Layout &now, int64_t dim) const {
-    const DimCut &cut = now.cuts[dim];
+    const DimSharding &cut = now.sharding[dim];
     if (countKept(cut, dim) != cut.axes.size())
       return {};
     return AxisList(ArrayRef(to[dim].axes).drop_front(cut.axes.size()));
@@ -93,7 +93,7 @@ private:
 
   /// Whether a cut makes parts of equal size, so that axes can be added and
   /// removed one by one.
-  bool divides(const DimCut &cut, int64_t dim) const {
+  bool divides(const DimSharding &cut, int64_t dim) const {
     return isEven(type.getDimSize(dim), cut, axes);
   }
 
@@ -124,8 +124,8 @@ private:
   }
 
   bool isFree(const Layout &now, StringAttr axis) const {
-    return llvm::none_of(now.cuts,
-                         [&](const DimCut &cut) {
+    return llvm::none_of(now.sharding,
+                         [&](const DimSharding &cut) {
                            return llvm::is_contained(cut.axes, axis);
                          }) &&
            llvm::none_of(now.partials, [&](dist::PartialAttr partial) {
@@ -134,9 +134,9 @@ private:
   }
 
   void cut(Layout &layout, int64_t dim, const AxisList &list) const {
-    layout.cuts[dim].axes.append(list.begin(), list.end());
-    layout.cuts[dim].blocks = to[dim].blocks;
-    layout.cuts[dim].unit = to[dim].unit;
+    layout.sharding[dim].axes.append(list.begin(), list.end());
+    layout.sharding[dim].blocks = to[dim].blocks;
+    layout.sharding[dim].unit = to[dim].unit;
   }
 
   /// Joins partial sums: those of one kind along all their axes, or along one.
@@ -172,11 +172,11 @@ private:
             .to = dim,
             .toBlocks = to[dim].blocks},
            abi::sentBytes(abi::CollectiveKind::reduce_scatter,
-                          getBytes(then.cuts), axes.getSize(list)),
+                          getBytes(then.sharding), axes.getSize(list)),
            now, then);
     }
     step({.kind = MoveKind::all_reduce, .axes = list, .reduction = reduction},
-         abi::sentBytes(abi::CollectiveKind::all_reduce, getBytes(now.cuts),
+         abi::sentBytes(abi::CollectiveKind::all_reduce, getBytes(now.sharding),
                         axes.getSize(list)),
          now, joined);
   }
@@ -184,12 +184,12 @@ private:
   /// Takes all but the first `keep` axes from a dimension: to another one, or
   /// away.
   void bring(const Layout &now, int64_t dim, size_t keep) {
-    const DimCut &old = now.cuts[dim];
+    const DimSharding &old = now.sharding[dim];
     const AxisList list{ArrayRef(old.axes).drop_front(keep)};
     Layout without = now;
-    without.cuts[dim].axes.truncate(keep);
+    without.sharding[dim].axes.truncate(keep);
     if (keep == 0)
-      without.cuts[dim] = {};
+      without.sharding[dim] = {};
     Move move{.axes = list, .from = dim, .fromBlocks = old.blocks};
     const int64_t devices = axes.getSize(list);
     for (int64_t other = 0; other < type.getRank(); ++other) {
@@ -202,7 +202,7 @@ private:
       move.toBlocks = to[other].blocks;
       step(move,
            abi::sentBytes(abi::CollectiveKind::all_to_all,
-                          getBytes(then.cuts) / devices, devices),
+                          getBytes(then.sharding) / devices, devices),
            now, then);
     }
     move = {.kind = MoveKind::all_gather,
@@ -210,7 +210,7 @@ private:
             .from = dim,
             .fromBlocks = old.blocks};
     step(move,
-         abi::sentBytes(abi::CollectiveKind::all_gather, getBytes(now.cuts),
+         abi::sentBytes(abi::CollectiveKind::all_gather, getBytes(now.sharding),
                         devices),
          now, without);
   }
@@ -223,8 +223,9 @@ private:
       path.ns += machine.getCollectiveNs(sentBytes, axes.getSize(move.axes));
     path.moves.push_back(move);
     auto getSize = [&](int64_t dim) {
-      return dim < 0 ? 0
-                     : getPartSize(type.getDimSize(dim), then.cuts[dim], axes);
+      return dim < 0
+                 ? 0
+                 : getPartSize(type.getDimSize(dim), then.sharding[dim], axes);
     };
     path.moves.back().fromSize = getSize(move.from);
     path.moves.back().toSize = getSize(move.to);
@@ -234,12 +235,12 @@ private:
     path.sentBytes -= sentBytes;
   }
 
-  int64_t getBytes(const Cuts &cuts) const {
-    return nn::getByteSize(getLocalType(type, cuts, axes));
+  int64_t getBytes(const Sharding &sharding) const {
+    return nn::getByteSize(getLocalType(type, sharding, axes));
   }
 
   const RankedTensorType type;
-  const Cuts to;
+  const Sharding to;
   const Axes &axes;
   const CostModel &machine;
   Reshard path, best{{}, std::numeric_limits<double>::infinity()};
@@ -247,9 +248,10 @@ private:
 
 } // namespace
 
-Reshard planReshard(RankedTensorType type, const Layout &from, const Cuts &to,
-                    const Axes &axes, const CostModel &machine) {
-  if (from.partials.empty() && isSame(from.cuts, to))
+Reshard planReshard(RankedTensorType type, const Layout &from,
+                    const Sharding &to, const Axes &axes,
+                    const CostModel &machine) {
+  if (from.partials.empty() && isSame(from.sharding, to))
     return {};
   return Search(type, to, axes, machine).find(from);
 }

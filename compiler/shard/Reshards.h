@@ -1,5 +1,4 @@
-//===- Reshards.h - Collectives that cut a tensor in another way -*- C++
-//-*-===//
+//===- Reshards.h - Moves from one layout to another ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +9,14 @@
 #define PARTITA_COMPILER_SHARD_RESHARDS_H
 
 #include "compiler/cost/CostModel.h"
-#include "compiler/shard/Cuts.h"
+#include "compiler/shard/Sharding.h"
 
 namespace partita::shard {
 
 /// How the devices have a tensor: how it is cut, and along which axes they have
 /// parts of a sum.
 struct Layout {
-  Cuts cuts;
+  Sharding sharding;
   llvm::SmallVector<dist::PartialAttr> partials;
 };
 
@@ -57,7 +56,8 @@ struct Reshard {
 ///   [{}, {}] partial x to [{}, {}]    all_reduce
 ///   [{x}, {}]          to [{}, {y}]   shard, then all_gather of what is left
 Reshard planReshard(mlir::RankedTensorType type, const Layout &from,
-                    const Cuts &to, const Axes &axes, const CostModel &machine);
+                    const Sharding &to, const Axes &axes,
+                    const CostModel &machine);
 
 /// Builds the ops of a reshard. `local` is a device's part of the tensor
 /// before. Returns its part afterwards. `reason` says in words why the tensor

@@ -44,7 +44,7 @@ struct Factor {
   bool needs_begin = false;
 
   /// Whether the factor may be cut, so that each shard has a part.
-  bool canCut() const {
+  bool canShard() const {
     return kind == FactorKind::pass_through || kind == FactorKind::reduction;
   }
 };

@@ -157,7 +157,7 @@ TEST(ShardingRule, ReshapeKeepsPlacesAlongFactors) {
       auto before = getDigits(rule, rule.operands[0], element);
       auto after = getDigits(rule, rule.results[0], element);
       for (auto [f, factor] : llvm::enumerate(rule.factors))
-        if (factor.canCut()) {
+        if (factor.canShard()) {
           ASSERT_EQ(before[f], after[f]);
           ++shared;
         }

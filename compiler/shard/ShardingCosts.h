@@ -1,12 +1,12 @@
-//===- CutCosts.h - What cuts cost, and what devices send -------*- C++ -*-===//
+//===- ShardingCosts.h - What shardings cost --------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_SHARD_CUTCOSTS_H
-#define PARTITA_COMPILER_SHARD_CUTCOSTS_H
+#ifndef PARTITA_COMPILER_SHARD_SHARDINGCOSTS_H
+#define PARTITA_COMPILER_SHARD_SHARDINGCOSTS_H
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/cost/CostModel.h"
@@ -38,9 +38,9 @@ struct Exchange {
 };
 
 /// Predicted times of a graph whose values are cut as a propagation says.
-class CutCosts {
+class ShardingCosts {
 public:
-  CutCosts(const Propagation &propagation, const CostModel &machine)
+  ShardingCosts(const Propagation &propagation, const CostModel &machine)
       : propagation(propagation), machine(machine) {}
 
   /// The time of some ops, and of what brings their operands and results.
@@ -53,9 +53,9 @@ public:
 private:
   double getNs(mlir::Operation *op, analysis::Rates &opRates) const;
   double getOpNs(mlir::Operation *op);
-  double getLocalNs(mlir::Operation *op, const FactorCuts &factors,
+  double getLocalNs(mlir::Operation *op, const FactorShardings &factors,
                     llvm::ArrayRef<int64_t> sizes);
-  void add(Exchange exchange, const Layout &from, const Cuts &to,
+  void add(Exchange exchange, const Layout &from, const Sharding &to,
            llvm::SmallVectorImpl<Exchange> &exchanges) const;
 
   const Propagation &propagation;
@@ -68,4 +68,4 @@ private:
 
 } // namespace partita::shard
 
-#endif // PARTITA_COMPILER_SHARD_CUTCOSTS_H
+#endif // PARTITA_COMPILER_SHARD_SHARDINGCOSTS_H

@@ -1,12 +1,12 @@
-//===- Cuts.h - How tensors are cut over axes -------------------*- C++ -*-===//
+//===- Sharding.h - How tensors are sharded ---------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_SHARD_CUTS_H
-#define PARTITA_COMPILER_SHARD_CUTS_H
+#ifndef PARTITA_COMPILER_SHARD_SHARDING_H
+#define PARTITA_COMPILER_SHARD_SHARDING_H
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -18,37 +18,37 @@ namespace partita::shard {
 /// Axes along which something is cut, the first one outermost.
 using AxisList = llvm::SmallVector<mlir::StringAttr, 1>;
 
-/// The cut of a dimension. It consists of `blocks` equal parts, each of which
+/// The sharding of a dimension. It consists of `blocks` equal parts, each of which
 /// is cut along the axes. A block that does not divide is cut into parts that
 /// are rounded up to multiples of `unit` elements; otherwise `unit` is 1.
-struct DimCut {
+struct DimSharding {
   AxisList axes; ///< none: it is whole
   int64_t blocks = 1;
   int64_t unit = 1;
 
   bool isWhole() const { return axes.empty(); }
-  bool operator==(const DimCut &) const = default;
+  bool operator==(const DimSharding &) const = default;
 };
 
-/// The cuts of a tensor, by dimension. An empty list: the tensor is whole.
-using Cuts = llvm::SmallVector<DimCut>;
+/// The sharding of a tensor, by dimension. An empty list: the tensor is whole.
+using Sharding = llvm::SmallVector<DimSharding>;
 
-bool isWhole(const Cuts &cuts);
+bool isWhole(const Sharding &sharding);
 /// Whether both cut a tensor in the same way.
-bool isSame(const Cuts &a, const Cuts &b);
+bool isSame(const Sharding &a, const Sharding &b);
 
-/// The cuts as an attribute with `rank` entries.
-dist::ShardingAttr getAttr(mlir::MLIRContext *context, const Cuts &cuts,
+/// A sharding as an attribute with `rank` entries.
+dist::ShardingAttr getAttr(mlir::MLIRContext *context, const Sharding &sharding,
                            int64_t rank);
-Cuts getCuts(dist::ShardingAttr sharding);
-/// The cuts of a value, from the attribute of its op or argument.
-Cuts getCuts(mlir::Value value);
-dist::ShardingAttr getSharding(mlir::Value value);
-/// Writes the cuts of a value. Whole tensors have no attribute.
-void setCuts(mlir::Value value, const Cuts &cuts);
+Sharding getSharding(dist::ShardingAttr attr);
+/// The sharding of a value, from the attribute of its op or argument.
+Sharding getSharding(mlir::Value value);
+dist::ShardingAttr getShardingAttr(mlir::Value value);
+/// Writes the sharding of a value. Whole tensors have no attribute.
+void setSharding(mlir::Value value, const Sharding &sharding);
 /// The same for a value of which somebody says that it is cut so. A tensor that
 /// is whole by that word has an attribute, and is not cut.
-void fixCuts(mlir::Value value, const Cuts &cuts);
+void fixSharding(mlir::Value value, const Sharding &sharding);
 
 /// On an op: its result is each replica's own, and what is meant is the sum of
 /// those of all replicas.
@@ -91,38 +91,40 @@ private:
 };
 
 /// The size of the part that one device has of a dimension, or of a factor.
-int64_t getPartSize(int64_t size, const DimCut &cut, const Axes &axes);
+int64_t getPartSize(int64_t size, const DimSharding &cut, const Axes &axes);
 /// Whether all devices have parts of the same size, without padding.
-bool isEven(int64_t size, const DimCut &cut, const Axes &axes);
+bool isEven(int64_t size, const DimSharding &cut, const Axes &axes);
 
 /// How an op cuts its factors.
-using FactorCuts = llvm::SmallVector<DimCut>;
+using FactorShardings = llvm::SmallVector<DimSharding>;
 
 /// Cuts the factors of an op as one of its tensors is cut. Skips cuts that a
 /// factor does not allow, or that contradict the cuts in `factors`. Returns
 /// whether no cut was skipped.
-bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-             const Cuts &cuts, const Axes &axes, FactorCuts &factors);
+bool addSharding(const nn::ShardingRule &rule, const nn::DimFactors &dims,
+                 const Sharding &sharding, const Axes &axes,
+                 FactorShardings &factors);
 
 /// How a tensor of an op is cut if the op's factors are cut as `factors` says.
-Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorCuts &factors, const Axes &axes);
+Sharding projectSharding(const nn::ShardingRule &rule,
+                         const nn::DimFactors &dims,
+                         const FactorShardings &factors, const Axes &axes);
 
 /// The unit to which the parts of a dimension would have to be rounded up, so
 /// that an op could take it cut along these axes: the size of the factors
 /// behind the one that is cut. 0 if that is not what is missing.
 int64_t getNeededUnit(const nn::ShardingRule &rule,
-                      llvm::ArrayRef<int64_t> factors, const DimCut &cut,
+                      llvm::ArrayRef<int64_t> factors, const DimSharding &cut,
                       const Axes &axes);
 
 /// The axes along which results are partial: those that cut a factor that is
 /// summed over.
-llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
-                                                 const FactorCuts &factors);
+llvm::SmallVector<dist::PartialAttr>
+getPartials(const nn::ShardingRule &rule, const FactorShardings &factors);
 
 /// Whether a factor may be cut in some way.
-bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
-            const Axes &axes);
+bool canShard(const nn::ShardingRule &rule, int64_t factor,
+              const DimSharding &cut, const Axes &axes);
 
 /// Whether partial results of an op along a factor, joined, may round
 /// differently than the whole: sums and products of floats. Largest and
@@ -131,8 +133,8 @@ bool isRoundingSum(mlir::Operation *op, const nn::Factor &factor);
 
 /// The type of the part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
-                                    const Cuts &cuts, const Axes &axes);
+                                    const Sharding &sharding, const Axes &axes);
 
 } // namespace partita::shard
 
-#endif // PARTITA_COMPILER_SHARD_CUTS_H
+#endif // PARTITA_COMPILER_SHARD_SHARDING_H

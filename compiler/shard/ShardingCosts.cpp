@@ -1,11 +1,11 @@
-//===- CutCosts.cpp - What cuts cost, and what devices send ---------------===//
+//===- ShardingCosts.cpp - What cuts cost, and what devices send ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/shard/CutCosts.h"
+#include "compiler/shard/ShardingCosts.h"
 
 using namespace mlir;
 
@@ -25,7 +25,7 @@ OwningOpRef<ModuleOp> makeScratch(Operation *op) {
   return scratch;
 }
 
-double CutCosts::getNs(const llvm::SetVector<Operation *> &ops) {
+double ShardingCosts::getNs(const llvm::SetVector<Operation *> &ops) {
   double ns = 0;
   llvm::SetVector<Value> values;
   for (Operation *op : ops) {
@@ -42,7 +42,7 @@ double CutCosts::getNs(const llvm::SetVector<Operation *> &ops) {
 }
 
 /// An op by itself. `opRates`: of what it reads.
-double CutCosts::getNs(Operation *op, analysis::Rates &opRates) const {
+double ShardingCosts::getNs(Operation *op, analysis::Rates &opRates) const {
   auto costed = dyn_cast<nn::CostOpInterface>(op);
   if (!costed)
     return 0;
@@ -64,8 +64,8 @@ double CutCosts::getNs(Operation *op, analysis::Rates &opRates) const {
 
 /// What a device computes of an op: operands that are whole are read whole by
 /// every device.
-double CutCosts::getOpNs(Operation *op) {
-  const FactorCuts factors = propagation.getFactorCuts(op);
+double ShardingCosts::getOpNs(Operation *op) {
+  const FactorShardings factors = propagation.getFactorShardings(op);
   SmallVector<int64_t> sizes;
   if (const nn::ShardingRule *rule = propagation.getRule(op))
     for (auto [factor, cut] : llvm::zip_equal(rule->factors, factors))
@@ -78,7 +78,7 @@ double CutCosts::getOpNs(Operation *op) {
 }
 
 /// Builds what a device has of an op, on stand-ins for its operands.
-double CutCosts::getLocalNs(Operation *op, const FactorCuts &factors,
+double ShardingCosts::getLocalNs(Operation *op, const FactorShardings &factors,
                             ArrayRef<int64_t> sizes) {
   const nn::ShardingRule &rule = *propagation.getRule(op);
   OwningOpRef<ModuleOp> scratch = makeScratch(op);
@@ -111,20 +111,20 @@ double CutCosts::getLocalNs(Operation *op, const FactorCuts &factors,
   return ns;
 }
 
-SmallVector<Exchange> CutCosts::getExchanges(Value value) {
+SmallVector<Exchange> ShardingCosts::getExchanges(Value value) {
   SmallVector<Exchange> exchanges;
   Operation *op = value.getDefiningOp();
   if (!op || rates.isLoad(value))
     return exchanges;
-  const Cuts &wanted = propagation.getCuts(value);
-  const Layout made{propagation.getMadeCuts(value),
+  const Sharding &wanted = propagation.getSharding(value);
+  const Layout made{propagation.getMadeSharding(value),
                     propagation.getPartials(op)};
   add({value}, made, wanted, exchanges);
-  SmallVector<Cuts> needs;
+  SmallVector<Sharding> needs;
   for (OpOperand &use : value.getUses()) {
-    const Cuts need = propagation.getNeededCuts(use);
-    if (llvm::any_of(needs,
-                     [&](const Cuts &other) { return isSame(need, other); }))
+    const Sharding need = propagation.getNeededSharding(use);
+    if (llvm::any_of(
+            needs, [&](const Sharding &other) { return isSame(need, other); }))
       continue;
     needs.push_back(need);
     add({value, use.getOwner()}, {wanted, {}}, need, exchanges);
@@ -134,7 +134,7 @@ SmallVector<Exchange> CutCosts::getExchanges(Value value) {
 
 /// Adds what brings the tensor of an exchange from a layout to cuts, if devices
 /// send anything for it.
-void CutCosts::add(Exchange exchange, const Layout &from, const Cuts &to,
+void ShardingCosts::add(Exchange exchange, const Layout &from, const Sharding &to,
                    SmallVectorImpl<Exchange> &exchanges) const {
   const Reshard reshard =
       planReshard(cast<RankedTensorType>(exchange.value.getType()), from, to,

@@ -1,46 +1,48 @@
-//===- Cuts.cpp - How tensors are cut over axes ---------------------------===//
+//===- Sharding.cpp - How tensors are cut over axes -----------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/shard/Cuts.h"
+#include "compiler/shard/Sharding.h"
 
 using namespace mlir;
 
 namespace partita::shard {
 
-bool isWhole(const Cuts &cuts) {
-  return llvm::all_of(cuts, [](const DimCut &cut) { return cut.isWhole(); });
+bool isWhole(const Sharding &sharding) {
+  return llvm::all_of(sharding,
+                      [](const DimSharding &cut) { return cut.isWhole(); });
 }
 
-bool isSame(const Cuts &a, const Cuts &b) {
+bool isSame(const Sharding &a, const Sharding &b) {
   if (isWhole(a) || isWhole(b))
     return isWhole(a) && isWhole(b);
   return a == b;
 }
 
-dist::ShardingAttr getAttr(MLIRContext *context, const Cuts &cuts,
+dist::ShardingAttr getAttr(MLIRContext *context, const Sharding &sharding,
                            int64_t rank) {
   SmallVector<dist::DimAttr> dims;
   for (int64_t i = 0; i < rank; ++i) {
-    const DimCut cut =
-        i < static_cast<int64_t>(cuts.size()) ? cuts[i] : DimCut();
+    const DimSharding cut =
+        i < static_cast<int64_t>(sharding.size()) ? sharding[i] : DimSharding();
     dims.push_back(dist::DimAttr::get(context, cut.axes, cut.blocks, cut.unit));
   }
   return dist::ShardingAttr::get(context, dims, {});
 }
 
-Cuts getCuts(dist::ShardingAttr sharding) {
-  Cuts cuts;
-  if (sharding)
-    for (dist::DimAttr dim : sharding.getDims())
-      cuts.push_back({AxisList(dim.getAxes()), dim.getBlocks(), dim.getUnit()});
-  return cuts;
+Sharding getSharding(dist::ShardingAttr attr) {
+  Sharding sharding;
+  if (attr)
+    for (dist::DimAttr dim : attr.getDims())
+      sharding.push_back(
+          {AxisList(dim.getAxes()), dim.getBlocks(), dim.getUnit()});
+  return sharding;
 }
 
-dist::ShardingAttr getSharding(Value value) {
+dist::ShardingAttr getShardingAttr(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     return function ? function.getArgAttrOfType<dist::ShardingAttr>(
@@ -51,16 +53,18 @@ dist::ShardingAttr getSharding(Value value) {
       dist::kShardingAttr);
 }
 
-Cuts getCuts(Value value) { return getCuts(getSharding(value)); }
-
-void setCuts(Value value, const Cuts &cuts) {
-  if (!isWhole(cuts))
-    fixCuts(value, cuts);
+Sharding getSharding(Value value) {
+  return getSharding(getShardingAttr(value));
 }
 
-void fixCuts(Value value, const Cuts &cuts) {
+void setSharding(Value value, const Sharding &sharding) {
+  if (!isWhole(sharding))
+    fixSharding(value, sharding);
+}
+
+void fixSharding(Value value, const Sharding &sharding) {
   const Attribute attr =
-      getAttr(value.getContext(), cuts,
+      getAttr(value.getContext(), sharding,
               cast<RankedTensorType>(value.getType()).getRank());
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     cast<func::FuncOp>(argument.getOwner()->getParentOp())
@@ -99,7 +103,7 @@ int64_t Axes::getSize(ArrayRef<StringAttr> axes) const {
   return size;
 }
 
-int64_t getPartSize(int64_t size, const DimCut &cut, const Axes &axes) {
+int64_t getPartSize(int64_t size, const DimSharding &cut, const Axes &axes) {
   const int64_t units = size / cut.blocks / cut.unit;
   return cut.isWhole() || isEven(size, cut, axes)
              ? size / axes.getSize(cut.axes)
@@ -107,7 +111,7 @@ int64_t getPartSize(int64_t size, const DimCut &cut, const Axes &axes) {
                    llvm::divideCeil(units, axes.getSize(cut.axes));
 }
 
-bool isEven(int64_t size, const DimCut &cut, const Axes &axes) {
+bool isEven(int64_t size, const DimSharding &cut, const Axes &axes) {
   return size % (cut.blocks * axes.getSize(cut.axes)) == 0 && cut.unit == 1;
 }
 
@@ -138,10 +142,10 @@ static FactorPlace findFactor(const nn::ShardingRule &rule,
   return place;
 }
 
-bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
-            const Axes &axes) {
+bool canShard(const nn::ShardingRule &rule, int64_t factor,
+              const DimSharding &cut, const Axes &axes) {
   const nn::Factor &of = rule.factors[factor];
-  if (!of.canCut() || of.size % (cut.blocks * cut.unit) != 0 ||
+  if (!of.canShard() || of.size % (cut.blocks * cut.unit) != 0 ||
       (of.needs_begin && cut.blocks > 1) ||
       getPartSize(of.size, cut, axes) < of.least_part)
     return false;
@@ -151,52 +155,54 @@ bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
 }
 
 int64_t getNeededUnit(const nn::ShardingRule &rule, ArrayRef<int64_t> factors,
-                      const DimCut &cut, const Axes &axes) {
+                      const DimSharding &cut, const Axes &axes) {
   const FactorPlace place = findFactor(rule, factors, cut.blocks);
   if (cut.isWhole() || place.factor < 0 || place.inner == 1)
     return 0;
-  DimCut wanted{cut.axes, cut.blocks / place.outer, 1};
+  DimSharding wanted{cut.axes, cut.blocks / place.outer, 1};
   return cut.unit % place.inner != 0 &&
                  !isEven(rule.factors[place.factor].size, wanted, axes) &&
-                 canCut(rule, place.factor, wanted, axes)
+                 canShard(rule, place.factor, wanted, axes)
              ? place.inner
              : 0;
 }
 
 /// How a factor is cut if a dimension is; nothing if it cannot be cut so.
-static std::optional<DimCut> getFactorCut(const nn::ShardingRule &rule,
-                                          const FactorPlace &place,
-                                          const DimCut &cut, const Axes &axes) {
+static std::optional<DimSharding>
+getFactorSharding(const nn::ShardingRule &rule, const FactorPlace &place,
+                  const DimSharding &cut, const Axes &axes) {
   if (place.factor < 0)
     return std::nullopt;
   const int64_t size = rule.factors[place.factor].size;
-  DimCut wanted{cut.axes, cut.blocks / place.outer, 1};
+  DimSharding wanted{cut.axes, cut.blocks / place.outer, 1};
   // Parts that were rounded up consist of whole units of the factor.
   if (cut.unit != 1 || !isEven(size, wanted, axes)) {
     if (cut.unit % place.inner != 0)
       return std::nullopt;
     wanted.unit = cut.unit / place.inner;
   }
-  if (!canCut(rule, place.factor, wanted, axes))
+  if (!canShard(rule, place.factor, wanted, axes))
     return std::nullopt;
   return wanted;
 }
 
-bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-             const Cuts &cuts, const Axes &axes, FactorCuts &factors) {
+bool addSharding(const nn::ShardingRule &rule, const nn::DimFactors &dims,
+                 const Sharding &sharding, const Axes &axes,
+                 FactorShardings &factors) {
   bool isAll = true;
   factors.resize(rule.factors.size());
-  for (auto [dim, cut] : llvm::enumerate(cuts)) {
+  for (auto [dim, cut] : llvm::enumerate(sharding)) {
     if (cut.isWhole())
       continue;
     const FactorPlace place = findFactor(rule, dims[dim], cut.blocks);
     const int64_t factor = place.factor;
-    const std::optional<DimCut> found = getFactorCut(rule, place, cut, axes);
+    const std::optional<DimSharding> found =
+        getFactorSharding(rule, place, cut, axes);
     bool fits = found.has_value();
-    const DimCut wanted = found.value_or(DimCut());
+    const DimSharding wanted = found.value_or(DimSharding());
     // Each factor is cut in one way, and each axis cuts one factor.
     if (fits && factors[factor].isWhole())
-      fits = llvm::none_of(factors, [&](const DimCut &other) {
+      fits = llvm::none_of(factors, [&](const DimSharding &other) {
         return llvm::any_of(wanted.axes, [&](StringAttr axis) {
           return llvm::is_contained(other.axes, axis);
         });
@@ -214,28 +220,29 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
   return isAll;
 }
 
-Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorCuts &factors, const Axes &axes) {
-  Cuts cuts(dims.size());
+Sharding projectSharding(const nn::ShardingRule &rule,
+                         const nn::DimFactors &dims,
+                         const FactorShardings &factors, const Axes &axes) {
+  Sharding sharding(dims.size());
   if (factors.empty())
-    return cuts;
+    return sharding;
   for (auto [dim, list] : llvm::enumerate(dims)) {
     int64_t outer = 1, inner = 1;
     for (int64_t factor : list)
       inner *= rule.factors[factor].size;
     for (int64_t factor : list) {
       const int64_t size = rule.factors[factor].size;
-      const DimCut &cut = factors[factor];
+      const DimSharding &cut = factors[factor];
       // A factor without elements is not cut.
       if (size > 0)
         inner /= size;
-      if (!cut.isWhole() && cuts[dim].isWhole())
-        cuts[dim] = {cut.axes, outer * cut.blocks,
-                     isEven(size, cut, axes) ? 1 : inner * cut.unit};
+      if (!cut.isWhole() && sharding[dim].isWhole())
+        sharding[dim] = {cut.axes, outer * cut.blocks,
+                         isEven(size, cut, axes) ? 1 : inner * cut.unit};
       outer *= size;
     }
   }
-  return cuts;
+  return sharding;
 }
 
 bool isOwnOfReplica(Operation *op) {
@@ -244,7 +251,7 @@ bool isOwnOfReplica(Operation *op) {
 }
 
 SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
-                                           const FactorCuts &factors) {
+                                           const FactorShardings &factors) {
   SmallVector<dist::PartialAttr> partials;
   for (auto [factor, cut] : llvm::enumerate(factors))
     if (rule.factors[factor].kind == nn::FactorKind::reduction)
@@ -263,10 +270,10 @@ bool isRoundingSum(Operation *op, const nn::Factor &factor) {
          });
 }
 
-RankedTensorType getLocalType(RankedTensorType type, const Cuts &cuts,
+RankedTensorType getLocalType(RankedTensorType type, const Sharding &sharding,
                               const Axes &axes) {
   SmallVector<int64_t> shape(type.getShape());
-  for (auto [size, cut] : llvm::zip(shape, cuts))
+  for (auto [size, cut] : llvm::zip(shape, sharding))
     size = getPartSize(size, cut, axes);
   return type.clone(shape);
 }
