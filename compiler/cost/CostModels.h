@@ -1,4 +1,4 @@
-//===- CostModels.h - Predicted times of each device -----------*- C++ -*-===//
+//===- CostModels.h - Predicted times of each device ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Names.cpp - Names that files can bear --------------------------===//
+//===- Names.cpp - Names that files can bear ------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

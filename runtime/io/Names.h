@@ -1,4 +1,4 @@
-//===- Names.h - Names that files can bear ------------------*- C++ -*-===//
+//===- Names.h - Names that files can bear ----------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ConstantTarget.cpp - Fuzzes the files of --constant ---------------===//
+//===- ConstantTarget.cpp - Fuzzes the files of --constant ----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MachineTarget.cpp - Fuzzes the compiler's machine files -----------===//
+//===- MachineTarget.cpp - Fuzzes the compiler's machine files ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- BlockAssigner.cpp - The blocks of a file, op by op --------------------
-//===//
+//===- BlockAssigner.cpp - The blocks of a file, op by op -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

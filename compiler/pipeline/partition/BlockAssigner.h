@@ -1,5 +1,4 @@
-//===- BlockAssigner.h - The blocks of a file, op by op -------------*- C++ -*-
-//===//
+//===- BlockAssigner.h - The blocks of a file, op by op ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

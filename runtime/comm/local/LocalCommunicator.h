@@ -1,4 +1,4 @@
-//===- LocalCommunicator.h - Threads of one process ------------*- C++ -*-===//
+//===- LocalCommunicator.h - Threads of one process -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- EndpointErrors.cpp - What an endpoint says of failures
-//---------------===//
+//===- EndpointErrors.cpp - What an endpoint says of failures -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- EndpointStep.cpp - What a GPU gives NCCL in a step
-//-------------------===//
+//===- EndpointStep.cpp - What a GPU gives NCCL in a step -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

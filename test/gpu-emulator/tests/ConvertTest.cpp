@@ -1,5 +1,4 @@
-//===- ConvertTest.cpp - Conversions and comparisons --------------- -*- C++
-//-*-===//
+//===- ConvertTest.cpp - Conversions and comparisons ----------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FaultTest.cpp - Kernels with errors, and modules refused ----- -*- C++
-//-*-===//
+//===- FaultTest.cpp - Kernels with errors, and modules refused -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FloatTest.cpp - Floating-point arithmetic ------------------- -*- C++
-//-*-===//
+//===- FloatTest.cpp - Floating-point arithmetic --------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FlowTest.cpp - Branches, calls, barriers, special registers - -*- C++
-//-*-===//
+//===- FlowTest.cpp - Branches, calls, barriers, special registers --------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

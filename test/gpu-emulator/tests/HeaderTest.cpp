@@ -1,5 +1,4 @@
-//===- HeaderTest.cpp - Our declarations against NVIDIA's cuda.h ----- -*- C++
-//-*-===//
+//===- HeaderTest.cpp - Our declarations against NVIDIA's cuda.h ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- IntegerTest.cpp - Instructions of integers and bits ----------- -*- C++
-//-*-===//
+//===- IntegerTest.cpp - Instructions of integers and bits ----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

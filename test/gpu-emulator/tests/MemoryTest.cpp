@@ -1,5 +1,4 @@
-//===- MemoryTest.cpp - Loads, stores, atomics, copies ------------- -*- C++
-//-*-===//
+//===- MemoryTest.cpp - Loads, stores, atomics, copies --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- WarpTest.cpp - Lanes that exchange values, and matrices ----- -*- C++
-//-*-===//
+//===- WarpTest.cpp - Lanes that exchange values, and matrices ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

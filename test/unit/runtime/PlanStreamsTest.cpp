@@ -1,4 +1,4 @@
-//===- PlanStreamsTest.cpp - Samples of several sizes -------------------===//
+//===- PlanStreamsTest.cpp - Samples of several sizes ---------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
