@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A backend knows one kind of device. It says which clusters a library computes
-// there, how much memory and time a library call takes, and how our own kernels
-// are compiled. The phases of the compiler ask it: none of them knows a library
-// or a processor. To add a backend, add a folder inside this one and a call of
+// there, how much memory a library call takes, and how our own kernels are
+// compiled. The phases of the compiler ask it: none of them knows a library or
+// a processor. What only some kinds of device have is an object of its own, and
+// null elsewhere. To add a backend, add a folder inside this one and a call of
 // `registerBackend`.
 //
 //===----------------------------------------------------------------------===//
@@ -16,42 +17,16 @@
 #ifndef PARTITA_COMPILER_CODEGEN_BACKEND_H
 #define PARTITA_COMPILER_CODEGEN_BACKEND_H
 
-#include "compiler/analysis/Rates.h"
+#include "compiler/codegen/CallLibrary.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/DeviceSpeeds.h"
-#include "dialects/nn/NNDialect.h"
-#include "dialects/plan/PlanDialect.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/ErrorHandling.h"
+#include "compiler/codegen/KernelGrouping.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace partita::codegen {
-
-/// The work of a library call, in terms of the tables that are measured on a
-/// machine (runtime/abi/machine.h).
-struct CallWork {
-  mlir::Operation *root = nullptr; ///< the op that takes most of the time
-  llvm::StringRef table;           ///< its name; of operations per nanosecond
-  llvm::SmallVector<double> point; ///< the shape, as a point of the table
-  double operations = 0;           ///< partly filled vectors count as full
-  bool ofIntegers = false;         ///< a product of integers of 8 bits
-  double weightRows = 0;           ///< rows that read the weights
-  double weightBytes = 0;          ///< of weights known at load; 0: none
-  double parts = 0; ///< each for one thread; 0: threads share the work evenly
-};
-
-/// A kernel in the IR, and how a device starts it: by the extent of its
-/// parallel loop, or by a grid of blocks.
-struct BuiltKernel {
-  mlir::func::FuncOp function;
-  int64_t extent = 1, grain = 1;
-  llvm::SmallVector<int64_t> launch;  ///< blocks, threads; empty: no grid
-  llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
-};
 
 class Backend {
 public:
@@ -107,32 +82,12 @@ public:
     return true;
   }
 
-  /// Writes the method of computation on the ops of a call, if the method
-  /// changes how results round (`nn.winograd`). This is called before the model
-  /// is cut, so that every cut gives the same bits.
-  virtual void chooseMethod(llvm::ArrayRef<mlir::Operation *> ops,
-                            analysis::Rates &rates) const = 0;
-
-  /// Whether a call with this root is faster if it accumulates into its
-  /// result's bytes than if it adds a tensor from elsewhere. The two may round
-  /// differently, so this too is asked before the model is cut
-  /// (`nn.accumulate`).
-  virtual bool accumulates(mlir::Operation *root) const = 0;
-
-  /// Fails, with a diagnostic, if a call is larger than the library's integers
-  /// can count.
-  virtual llvm::LogicalResult checkCall(nn::ClusterOp cluster) const = 0;
+  /// What else the compiler decides for the library; null: nothing.
+  virtual const CallLibrary *getCallLibrary() const { return nullptr; }
 
   //===--------------------------------------------------------------------===//
-  // Memory and work of a call
+  // Memory
   //===--------------------------------------------------------------------===//
-
-  /// An upper bound on the bytes of the library's own reordered copy of an
-  /// operand that is known at load. Nothing if the library reads the operand in
-  /// its plain layout.
-  virtual std::optional<int64_t> getPackedBytes(plan::CallAttr call,
-                                                unsigned operand,
-                                                mlir::Type element) const = 0;
 
   /// Where weights and constants begin in the device's memory: at multiples of
   /// so many bytes, which count as their own.
@@ -151,12 +106,6 @@ public:
   /// at load.
   virtual int64_t getScratchBytes(plan::CallAttr call, bool packed) const = 0;
 
-  /// The work of the call of these ops; nothing if such calls are not measured.
-  /// `lanes`: floats in a vector.
-  virtual std::optional<CallWork>
-  getCallWork(llvm::ArrayRef<mlir::Operation *> ops, analysis::Rates &rates,
-              int64_t lanes) const = 0;
-
   //===--------------------------------------------------------------------===//
   // Kernels
   //===--------------------------------------------------------------------===//
@@ -170,22 +119,8 @@ public:
                                                    nn::ClusterOp cluster,
                                                    bool reference) const = 0;
 
-  /// Whether a cluster's kernel is so small that it should start together with
-  /// others that do not wait for it, nor it for them.
-  virtual bool isGrouped(nn::ClusterOp cluster) const { return false; }
-  /// Whether these kernels can start as one. Operand i of all kernels, one
-  /// kernel after another, is operand inputs[i] of that one.
-  virtual bool canGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels,
-                        llvm::ArrayRef<int64_t> inputs) const {
-    return false;
-  }
-  /// Appends one kernel that computes what all of these do, to the block of
-  /// `b`. Its results are theirs, one kernel after another.
-  virtual BuiltKernel groupKernels(mlir::OpBuilder &b,
-                                   llvm::ArrayRef<mlir::func::FuncOp> kernels,
-                                   llvm::ArrayRef<int64_t> inputs) const {
-    llvm::report_fatal_error("kernels of this kind of device have no groups");
-  }
+  /// Which kernels start together; null: each starts alone.
+  virtual const KernelGrouping *getKernelGrouping() const { return nullptr; }
 
   /// Fails, with a diagnostic, if a kernel has no schedule, or if a dispatch of
   /// the surrounding plan does not match the kernel's schedule.

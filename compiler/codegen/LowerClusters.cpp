@@ -78,7 +78,8 @@ private:
              << "'" << nn::getNodeName(cluster)
              << "' is to be a library call, but the library does not compute "
                 "it";
-    if (failed(backend->checkCall(cluster)))
+    const CallLibrary *library = backend->getCallLibrary();
+    if (library && failed(library->checkCall(cluster)))
       return failure();
     cluster.setLoweringAttr(call);
     return success();

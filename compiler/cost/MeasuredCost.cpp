@@ -59,7 +59,9 @@ private:
   std::optional<codegen::CallWork> getCallWork() const {
     if (work.kind == nn::ClusterKind::kernel)
       return std::nullopt;
-    return backend.getCallWork(work.ops, work.rates, lanes);
+    const codegen::CallLibrary *library = backend.getCallLibrary();
+    return library ? library->getCallWork(work.ops, work.rates, lanes)
+                   : std::nullopt;
   }
 
   double getCallNs(const codegen::CallWork &call) {

@@ -107,6 +107,7 @@ private:
 
   void decide(Region &region, const codegen::Backend &asked) {
     backend = &asked;
+    library = asked.getCallLibrary();
     for (Block &block : region)
       if (reference)
         keepApart(block);
@@ -144,8 +145,8 @@ private:
       if (graph.getKind(number) == nn::ClusterKind::kernel)
         continue;
       markAccumulation(graph, cluster);
-      if (choosesMethods)
-        backend->chooseMethod(cluster, graph.getRates());
+      if (choosesMethods && library)
+        library->chooseMethod(cluster, graph.getRates());
     }
   }
 
@@ -161,8 +162,10 @@ private:
         op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));
         return;
       }
+    if (!library)
+      return;
     auto root = llvm::find_if(
-        cluster, [&](Operation *op) { return backend->accumulates(op); });
+        cluster, [&](Operation *op) { return library->accumulates(op); });
     if (root == cluster.end())
       return;
     for (Operation *op : cluster) {
@@ -188,6 +191,7 @@ private:
   }
 
   const codegen::Backend *backend = nullptr;
+  const codegen::CallLibrary *library = nullptr; ///< null: none to ask
   bool choosesMethods = true;
 };
 

@@ -19,6 +19,33 @@ using namespace mlir;
 namespace partita::codegen {
 namespace {
 
+class OneDnn final : public CallLibrary {
+public:
+  void chooseMethod(ArrayRef<Operation *> ops,
+                    analysis::Rates &rates) const override {
+    onednn::markWinograd(ops, rates);
+  }
+
+  bool accumulates(Operation *root) const override {
+    return onednn::accumulates(root);
+  }
+
+  LogicalResult checkCall(nn::ClusterOp cluster) const override {
+    return onednn::checkExtents(cluster);
+  }
+
+  std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
+                                        Type element) const override {
+    return onednn::getPackedBytes(call, operand, element);
+  }
+
+  std::optional<CallWork> getCallWork(ArrayRef<Operation *> ops,
+                                      analysis::Rates &rates,
+                                      int64_t lanes) const override {
+    return onednn::getCallWork(ops, rates, lanes);
+  }
+};
+
 class CpuBackend : public Backend {
 public:
   std::string checkArchitecture(StringRef architecture) const override {
@@ -40,32 +67,10 @@ public:
     return onednn::matchLibraryCall(ops, inputs, results);
   }
 
-  void chooseMethod(ArrayRef<Operation *> ops,
-                    analysis::Rates &rates) const override {
-    onednn::markWinograd(ops, rates);
-  }
-
-  bool accumulates(Operation *root) const override {
-    return onednn::accumulates(root);
-  }
-
-  LogicalResult checkCall(nn::ClusterOp cluster) const override {
-    return onednn::checkExtents(cluster);
-  }
-
-  std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
-                                        Type element) const override {
-    return onednn::getPackedBytes(call, operand, element);
-  }
+  const CallLibrary *getCallLibrary() const override { return &library; }
 
   int64_t getScratchBytes(plan::CallAttr call, bool packed) const override {
     return onednn::getScratchBytes(call, packed);
-  }
-
-  std::optional<CallWork> getCallWork(ArrayRef<Operation *> ops,
-                                      analysis::Rates &rates,
-                                      int64_t lanes) const override {
-    return onednn::getCallWork(ops, rates, lanes);
   }
 
   void registerDialects(DialectRegistry &registry) const override {
@@ -113,6 +118,9 @@ public:
                                                  bool optimize) const override {
     return compileFor(levels, kernels, optimize);
   }
+
+private:
+  const OneDnn library;
 };
 
 } // namespace

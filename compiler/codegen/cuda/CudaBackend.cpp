@@ -61,6 +61,38 @@ double getCallOperations(const DeviceSpeeds &speeds, Operation *op) {
                                     : speeds.operations);
 }
 
+class CudaGrouping final : public KernelGrouping {
+public:
+  bool isSmall(nn::ClusterOp cluster) const override {
+    auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
+    if (!kernel || kernel.getLaunch().empty() || findSpecialKernel(cluster) ||
+        kernel.getLaunch().front() > kMostMemberBlocks)
+      return false;
+    int64_t bytes = 0;
+    for (Type type : cluster->getOperandTypes())
+      bytes += nn::getByteSize(type);
+    for (Type type : cluster->getResultTypes())
+      bytes += nn::getByteSize(type);
+    return bytes <= kMostMemberBytes;
+  }
+
+  bool canGroup(ArrayRef<func::FuncOp> kernels,
+                ArrayRef<int64_t> inputs) const override {
+    return succeeded(formGroup(kernels, inputs));
+  }
+
+  BuiltKernel group(OpBuilder &b, ArrayRef<func::FuncOp> kernels,
+                    ArrayRef<int64_t> inputs) const override {
+    FailureOr<KernelGroup> formed = formGroup(kernels, inputs);
+    BuiltKernel built;
+    built.function = buildGroup(b, *formed);
+    built.extent = 0;
+    built.inPlace = formed->getInPlace();
+    built.launch = {formed->getBlocks(), formed->getThreads()};
+    return built;
+  }
+};
+
 class CudaBackend : public Backend {
 public:
   std::string checkArchitecture(StringRef architecture) const override {
@@ -115,15 +147,7 @@ public:
            rules::isHeadSize(q.getDimSize(3)) &&
            rules::isHeadSize(v.getDimSize(3));
   }
-  void chooseMethod(ArrayRef<Operation *>, analysis::Rates &) const override {}
-  bool accumulates(Operation *) const override { return false; }
-  LogicalResult checkCall(nn::ClusterOp) const override { return success(); }
-  std::optional<int64_t> getPackedBytes(plan::CallAttr, unsigned,
-                                        Type) const override {
-    return std::nullopt;
-  }
   bool reachesHost() const override { return true; }
-
   bool hasOrderedSums() const override { return false; } // NCCL's are not
   int64_t getWeightAlignment() const override {
     return rules::kGpuWeightAlignment;
@@ -133,11 +157,6 @@ public:
                       call.getKind() == plan::CallKind::pool_avg;
     return pool ? 0 : rules::kGpuWorkspace - kCommonWorkspace;
   }
-  std::optional<CallWork> getCallWork(ArrayRef<Operation *>, analysis::Rates &,
-                                      int64_t) const override {
-    return std::nullopt;
-  }
-
   void registerDialects(DialectRegistry &registry) const override {
     registerKernelDialects(registry);
   }
@@ -179,34 +198,7 @@ public:
     return built;
   }
 
-  bool isGrouped(nn::ClusterOp cluster) const override {
-    auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
-    if (!kernel || kernel.getLaunch().empty() || findSpecialKernel(cluster) ||
-        kernel.getLaunch().front() > kMostMemberBlocks)
-      return false;
-    int64_t bytes = 0;
-    for (Type type : cluster->getOperandTypes())
-      bytes += nn::getByteSize(type);
-    for (Type type : cluster->getResultTypes())
-      bytes += nn::getByteSize(type);
-    return bytes <= kMostMemberBytes;
-  }
-
-  bool canGroup(ArrayRef<func::FuncOp> kernels,
-                ArrayRef<int64_t> inputs) const override {
-    return succeeded(formGroup(kernels, inputs));
-  }
-
-  BuiltKernel groupKernels(OpBuilder &b, ArrayRef<func::FuncOp> kernels,
-                           ArrayRef<int64_t> inputs) const override {
-    FailureOr<KernelGroup> group = formGroup(kernels, inputs);
-    BuiltKernel built;
-    built.function = buildGroup(b, *group);
-    built.extent = 0;
-    built.inPlace = group->getInPlace();
-    built.launch = {group->getBlocks(), group->getThreads()};
-    return built;
-  }
+  const KernelGrouping *getKernelGrouping() const override { return &grouping; }
 
   LogicalResult checkKernels(ModuleOp kernels) const override {
     auto model = kernels->getParentOfType<ModuleOp>();
@@ -263,6 +255,9 @@ public:
     objects.front().architecture = gpu->architecture;
     return objects;
   }
+
+private:
+  const CudaGrouping grouping;
 };
 
 } // namespace

@@ -80,7 +80,9 @@ public:
 
   /// `launchNs`: what one launch less saves.
   void run(dist::StageOp stage, double launchNs) {
-    backend = &codegen::getBackend(stage);
+    grouping = codegen::getBackend(stage).getKernelGrouping();
+    if (!grouping)
+      return;
     Block &block = stage.getBody().front();
     const SmallVector<Clusters> groups = collect(block);
     for (const Clusters &group : groups)
@@ -127,7 +129,7 @@ private:
       for (auto &[threads, group] : open)
         if (!cluster || group.isReadBy(op))
           close(group);
-      if (!cluster || rates.isLoad(&op) || !backend->isGrouped(cluster))
+      if (!cluster || rates.isLoad(&op) || !grouping->isSmall(cluster))
         continue;
       // What was said of one of them would be said of all.
       NamedAttrList said(cluster->getDiscardableAttrDictionary());
@@ -138,7 +140,7 @@ private:
       Clusters joined = group.members;
       joined.push_back(cluster);
       if (joined.size() > 1 &&
-          !backend->canGroup(findKernels(joined), Inputs(joined).numbers))
+          !grouping->canGroup(findKernels(joined), Inputs(joined).numbers))
         close(group);
       group.add(cluster);
     }
@@ -167,7 +169,7 @@ private:
       return kernel;
     SmallVector<func::FuncOp> kernels = findKernels(group);
     OpBuilder b = OpBuilder::atBlockEnd(kernels.front()->getBlock());
-    codegen::BuiltKernel built = backend->groupKernels(b, kernels, inputs);
+    codegen::BuiltKernel built = grouping->group(b, kernels, inputs);
     // Of "k3_relu" the word: it tells a reader of a profile what it is.
     const std::string name = ("g" + Twine(groups.size() - 1) + "_" +
                               kernels.front().getName().split('_').second +
@@ -240,7 +242,7 @@ private:
   llvm::StringMap<func::FuncOp> functions;  ///< kernels by name
   llvm::StringMap<plan::KernelAttr> groups; ///< by the names of their members
   llvm::StringSet<> grouped;                ///< names of members
-  const codegen::Backend *backend = nullptr;
+  const codegen::KernelGrouping *grouping = nullptr;
 };
 
 struct PlanGroupKernelsPass

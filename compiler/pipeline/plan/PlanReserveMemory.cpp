@@ -43,8 +43,7 @@ public:
       plan::CallAttr attr = call.getCall();
       for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
         Value slot = getSlot(call, view);
-        if (std::optional<int64_t> bytes =
-                backend.getPackedBytes(attr, index, getElementType(slot));
+        if (std::optional<int64_t> bytes = getPackedBytes(attr, index, slot);
             bytes && isParameter(slot))
           pack(slot, attr, *bytes);
         else
@@ -94,6 +93,15 @@ private:
     return cast<plan::SlotType>(slot.getType()).getTensor().getElementType();
   }
 
+  /// Of the library's own copy of an operand; nothing if it makes none.
+  std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
+                                        Value slot) const {
+    const codegen::CallLibrary *library = backend.getCallLibrary();
+    return library
+               ? library->getPackedBytes(call, operand, getElementType(slot))
+               : std::nullopt;
+  }
+
   static bool isParameter(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
     return op && !op.isWritable();
@@ -111,8 +119,7 @@ private:
     bool isPacked = true;
     for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
       Value slot = getSlot(call, view);
-      isPacked &= isParameter(slot) ||
-                  !backend.getPackedBytes(attr, index, getElementType(slot));
+      isPacked &= isParameter(slot) || !getPackedBytes(attr, index, slot);
     }
     workspace =
         std::max(workspace, perCall + backend.getScratchBytes(attr, isPacked));
