@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests and benchmarks of a packed folder on this machine's GPUs. Needs the driver and Python 3.
 
-    run.py FOLDER [--seconds S] [--emulator LIB]
+    run.py FOLDER [--seconds S] [--emulator LIB] [--tests FILTER]
 
 Prints a line for each thing done, and for each that could not be done why not (skipped tests by name); exit status 1 if something failed. --emulator runs on the libcuda.so.1 of
 that folder in place of the driver, with streams in one order; its times mean nothing. PyTorch and TensorRT (trtexec) are measured where they are installed.
@@ -270,6 +270,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=5, help="how long each model is measured (default: 5)")
     parser.add_argument("--emulator", type=pathlib.Path, metavar="LIB")
+    parser.add_argument("--tests", metavar="FILTER", help="only these tests of the two suites, as --gtest_filter says them")
     options = parser.parse_args()
     packed = json.loads((options.folder / "models.json").read_text())
     machine, report = Machine(options), Report()
@@ -287,8 +288,8 @@ def main():
     emulated = options.emulator is not None
     print(f"packed for {packed['target']}")
     say_versions(machine, report)
-    run_suite(machine, report, "partita_cuda_tests")
-    run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
+    run_suite(machine, report, "partita_cuda_tests", f"--gtest_filter={options.tests or '*'}")
+    run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={options.tests or CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
     run_models(machine, report, packed["models"])
     run_trainings(machine, report, packed["trainings"])
     run_nccl(machine, report, packed["models"])
