@@ -17,7 +17,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_BACKEND_H
 #define PARTITA_COMPILER_CODEGEN_BACKEND_H
 
-#include "compiler/codegen/CallLibrary.h"
+#include "compiler/codegen/CallTuning.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/DeviceSpeeds.h"
 #include "compiler/codegen/KernelGrouping.h"
@@ -83,7 +83,7 @@ public:
   }
 
   /// What else the compiler decides for the library; null: nothing.
-  virtual const CallLibrary *getCallLibrary() const { return nullptr; }
+  virtual const CallTuning *getCallTuning() const { return nullptr; }
 
   //===--------------------------------------------------------------------===//
   // Memory

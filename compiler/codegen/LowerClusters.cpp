@@ -78,8 +78,8 @@ private:
              << "'" << nn::getNodeName(cluster)
              << "' is to be a library call, but the library does not compute "
                 "it";
-    const CallLibrary *library = backend->getCallLibrary();
-    if (library && failed(library->checkCall(cluster)))
+    const CallTuning *tuning = backend->getCallTuning();
+    if (tuning && failed(tuning->checkCall(cluster)))
       return failure();
     cluster.setLoweringAttr(call);
     return success();

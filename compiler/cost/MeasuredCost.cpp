@@ -59,9 +59,9 @@ private:
   std::optional<codegen::CallWork> getCallWork() const {
     if (work.kind == nn::ClusterKind::kernel)
       return std::nullopt;
-    const codegen::CallLibrary *library = backend.getCallLibrary();
-    return library ? library->getCallWork(work.ops, work.rates, lanes)
-                   : std::nullopt;
+    const codegen::CallTuning *tuning = backend.getCallTuning();
+    return tuning ? tuning->getCallWork(work.ops, work.rates, lanes)
+                  : std::nullopt;
   }
 
   double getCallNs(const codegen::CallWork &call) {

@@ -107,7 +107,7 @@ private:
 
   void decide(Region &region, const codegen::Backend &asked) {
     backend = &asked;
-    library = asked.getCallLibrary();
+    tuning = asked.getCallTuning();
     for (Block &block : region)
       if (reference)
         keepApart(block);
@@ -145,8 +145,8 @@ private:
       if (graph.getKind(number) == nn::ClusterKind::kernel)
         continue;
       markAccumulation(graph, cluster);
-      if (choosesMethods && library)
-        library->chooseMethod(cluster, graph.getRates());
+      if (choosesMethods && tuning)
+        tuning->chooseMethod(cluster, graph.getRates());
     }
   }
 
@@ -162,10 +162,10 @@ private:
         op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));
         return;
       }
-    if (!library)
+    if (!tuning)
       return;
     auto root = llvm::find_if(
-        cluster, [&](Operation *op) { return library->accumulates(op); });
+        cluster, [&](Operation *op) { return tuning->accumulates(op); });
     if (root == cluster.end())
       return;
     for (Operation *op : cluster) {
@@ -191,7 +191,7 @@ private:
   }
 
   const codegen::Backend *backend = nullptr;
-  const codegen::CallLibrary *library = nullptr; ///< null: none to ask
+  const codegen::CallTuning *tuning = nullptr; ///< null: none to ask
   bool choosesMethods = true;
 };
 

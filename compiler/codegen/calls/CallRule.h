@@ -32,7 +32,7 @@ struct CallRule {
                       int64_t lanes) = nullptr;
 
   bool onlyByLibrary = false; ///< no kernel can compute the op
-  bool accumulates = false;   ///< see CallLibrary::accumulates
+  bool accumulates = false;   ///< see CallTuning::accumulates
   bool counts32 = true;       ///< a dimension must fit 32 bits
 };
 

@@ -19,7 +19,7 @@ using namespace mlir;
 namespace partita::codegen {
 namespace {
 
-class OneDnn final : public CallLibrary {
+class OneDnnTuning final : public CallTuning {
 public:
   void chooseMethod(ArrayRef<Operation *> ops,
                     analysis::Rates &rates) const override {
@@ -67,7 +67,7 @@ public:
     return onednn::matchLibraryCall(ops, inputs, results);
   }
 
-  const CallLibrary *getCallLibrary() const override { return &library; }
+  const CallTuning *getCallTuning() const override { return &tuning; }
 
   int64_t getScratchBytes(plan::CallAttr call, bool packed) const override {
     return onednn::getScratchBytes(call, packed);
@@ -120,7 +120,7 @@ public:
   }
 
 private:
-  const OneDnn library;
+  const OneDnnTuning tuning;
 };
 
 } // namespace

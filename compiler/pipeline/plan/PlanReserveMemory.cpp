@@ -96,10 +96,9 @@ private:
   /// Of the library's own copy of an operand; nothing if it makes none.
   std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
                                         Value slot) const {
-    const codegen::CallLibrary *library = backend.getCallLibrary();
-    return library
-               ? library->getPackedBytes(call, operand, getElementType(slot))
-               : std::nullopt;
+    const codegen::CallTuning *tuning = backend.getCallTuning();
+    return tuning ? tuning->getPackedBytes(call, operand, getElementType(slot))
+                  : std::nullopt;
   }
 
   static bool isParameter(Value slot) {

@@ -1,4 +1,4 @@
-//===- CallLibrary.h - A library that calls are tuned for -------*- C++ -*-===//
+//===- CallTuning.h - What is decided for a library of calls ----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CALLLIBRARY_H
-#define PARTITA_COMPILER_CODEGEN_CALLLIBRARY_H
+#ifndef PARTITA_COMPILER_CODEGEN_CALLTUNING_H
+#define PARTITA_COMPILER_CODEGEN_CALLTUNING_H
 
 #include "compiler/analysis/Rates.h"
 #include "dialects/nn/NNDialect.h"
@@ -37,9 +37,9 @@ struct CallWork {
   double parts = 0; ///< each for one thread; 0: threads share the work evenly
 };
 
-class CallLibrary {
+class CallTuning {
 public:
-  virtual ~CallLibrary() = default;
+  virtual ~CallTuning() = default;
 
   /// Writes the method of computation on the ops of a call, if the method
   /// changes how results round (`nn.winograd`). This is called before the model
@@ -73,4 +73,4 @@ public:
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CALLLIBRARY_H
+#endif // PARTITA_COMPILER_CODEGEN_CALLTUNING_H
