@@ -18,9 +18,9 @@ namespace partita::shard {
 /// Axes along which something is cut, the first one outermost.
 using AxisList = llvm::SmallVector<mlir::StringAttr, 1>;
 
-/// The sharding of a dimension. It consists of `blocks` equal parts, each of which
-/// is cut along the axes. A block that does not divide is cut into parts that
-/// are rounded up to multiples of `unit` elements; otherwise `unit` is 1.
+/// The sharding of a dimension. It consists of `blocks` equal parts, each of
+/// which is cut along the axes. A block that does not divide is cut into parts
+/// that are rounded up to multiples of `unit` elements; otherwise `unit` is 1.
 struct DimSharding {
   AxisList axes; ///< none: it is whole
   int64_t blocks = 1;

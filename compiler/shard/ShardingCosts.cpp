@@ -79,7 +79,7 @@ double ShardingCosts::getOpNs(Operation *op) {
 
 /// Builds what a device has of an op, on stand-ins for its operands.
 double ShardingCosts::getLocalNs(Operation *op, const FactorShardings &factors,
-                            ArrayRef<int64_t> sizes) {
+                                 ArrayRef<int64_t> sizes) {
   const nn::ShardingRule &rule = *propagation.getRule(op);
   OwningOpRef<ModuleOp> scratch = makeScratch(op);
   Block &block = *scratch->getBody();
@@ -134,8 +134,9 @@ SmallVector<Exchange> ShardingCosts::getExchanges(Value value) {
 
 /// Adds what brings the tensor of an exchange from a layout to cuts, if devices
 /// send anything for it.
-void ShardingCosts::add(Exchange exchange, const Layout &from, const Sharding &to,
-                   SmallVectorImpl<Exchange> &exchanges) const {
+void ShardingCosts::add(Exchange exchange, const Layout &from,
+                        const Sharding &to,
+                        SmallVectorImpl<Exchange> &exchanges) const {
   const Reshard reshard =
       planReshard(cast<RankedTensorType>(exchange.value.getType()), from, to,
                   propagation.getAxes(), machine);
