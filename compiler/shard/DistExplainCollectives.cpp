@@ -131,7 +131,7 @@ private:
     propagation.run();
   }
 
-  /// Whether the sharding of all results follow from those of weights and
+  /// Whether the shardings of all results follow from those of weights and
   /// inputs. They do not if the model itself says how results are cut.
   bool followsFromTensors() const {
     return llvm::all_of(all, [&](Operation *op) {

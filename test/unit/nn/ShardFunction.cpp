@@ -23,13 +23,12 @@ public:
       : b(b), op(op), rule(op.getShardingRule()),
         shards(rule.factors.size(), 1), begins(rule.factors.size()) {}
 
-  SmallVector<Value> build(SmallVector<Value> operands,
-                           ArrayRef<Cut> sharding) {
-    if (sharding.empty())
+  SmallVector<Value> build(SmallVector<Value> operands, ArrayRef<Cut> cuts) {
+    if (cuts.empty())
       return SmallVector<Value>(
           op.buildLocal(b, rule, getLocalSizes(), operands, begins)
               ->getResults());
-    auto [factor, parts] = sharding.front();
+    auto [factor, parts] = cuts.front();
     SmallVector<SmallVector<Value>> partial(op->getNumResults());
     SmallVector<SmallVector<Value>> cut;
     for (auto [value, dims] : llvm::zip_equal(operands, rule.operands))
@@ -42,7 +41,7 @@ public:
       if (rule.factors[factor].needs_begin)
         begins[factor] = makeScalar(part * rule.factors[factor].size / parts);
       for (auto [results, result] :
-           llvm::zip_equal(partial, build(local, sharding.drop_front())))
+           llvm::zip_equal(partial, build(local, cuts.drop_front())))
         results.push_back(result);
     }
     SmallVector<Value> joined;
@@ -176,9 +175,9 @@ private:
 } // namespace
 
 SmallVector<Value> buildInParts(OpBuilder &builder, ShardableOpInterface op,
-                                ArrayRef<Cut> sharding) {
+                                ArrayRef<Cut> cuts) {
   return PartBuilder(builder, op)
-      .build(SmallVector<Value>(op->getOperands()), sharding);
+      .build(SmallVector<Value>(op->getOperands()), cuts);
 }
 
 } // namespace partita::nn::test

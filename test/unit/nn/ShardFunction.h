@@ -19,11 +19,11 @@ struct Cut {
 };
 
 /// Builds the computation of the op as shards would do it: the parts of the
-/// operands, the local op of every shard, and the joined results. `sharding`
-/// must name different factors. Returns the joined results.
+/// operands, the local op of every shard, and the joined results. `cuts` must
+/// name different factors. Returns the joined results.
 llvm::SmallVector<mlir::Value> buildInParts(mlir::OpBuilder &builder,
                                             ShardableOpInterface op,
-                                            llvm::ArrayRef<Cut> sharding);
+                                            llvm::ArrayRef<Cut> cuts);
 
 } // namespace partita::nn::test
 

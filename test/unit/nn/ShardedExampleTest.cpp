@@ -71,35 +71,35 @@ bool areEqual(const Bytes &a, const Bytes &b, Type elementType) {
 }
 
 /// Each factor alone in 2 and in 3 parts, and all of them in 2.
-std::vector<std::vector<Cut>> getSharding(const ShardingRule &rule) {
-  std::vector<std::vector<Cut>> sharding;
+std::vector<std::vector<Cut>> getCuts(const ShardingRule &rule) {
+  std::vector<std::vector<Cut>> cuts;
   std::vector<Cut> all;
   for (auto [i, factor] : llvm::enumerate(rule.factors)) {
     if (!factor.canShard() || factor.size == 0)
       continue;
     for (int64_t parts : {2, 3})
       if (factor.size % parts == 0)
-        sharding.push_back({{static_cast<int64_t>(i), parts}});
+        cuts.push_back({{static_cast<int64_t>(i), parts}});
     if (factor.size % 2 == 0 && all.size() < 4)
       all.push_back({static_cast<int64_t>(i), 2});
   }
   if (all.size() > 1)
-    sharding.push_back(all);
-  return sharding;
+    cuts.push_back(all);
+  return cuts;
 }
 
-std::string describe(const std::vector<Cut> &sharding) {
+std::string describe(const std::vector<Cut> &cuts) {
   std::string text;
-  for (const Cut &cut : sharding)
+  for (const Cut &cut : cuts)
     text += " factor " + std::to_string(cut.factor) + " in " +
             std::to_string(cut.parts) + " parts";
   return text;
 }
 
-/// A function that returns the op's result and, for each of `sharding`, what
-/// its shards give.
+/// A function that returns the op's result and, for each of `cuts`, what its
+/// shards give.
 OwningOpRef<ModuleOp> buildModule(Example example,
-                                  ArrayRef<std::vector<Cut>> sharding) {
+                                  ArrayRef<std::vector<Cut>> cuts) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(example.function->getLoc());
   auto main = cast<func::FuncOp>(example.function->clone());
   module->push_back(main);
@@ -109,7 +109,7 @@ OwningOpRef<ModuleOp> buildModule(Example example,
   Operation *last = main.getBody().front().getTerminator();
   OpBuilder b(last);
   SmallVector<Value> results(op->getResults());
-  for (ArrayRef<Cut> cut : sharding)
+  for (ArrayRef<Cut> cut : cuts)
     llvm::append_range(results, buildInParts(b, op, cut));
   last->setOperands(results);
   main.setType(b.getFunctionType(main.getArgumentTypes(),
@@ -130,11 +130,11 @@ TEST(ShardedExamples, ComputeWhatTheWholeOpDoes) {
   for (Example example : examples.all()) {
     SCOPED_TRACE(example.name);
     ShardableOpInterface op = example.op;
-    std::vector<std::vector<Cut>> sharding = getSharding(op.getShardingRule());
+    std::vector<std::vector<Cut>> cuts = getCuts(op.getShardingRule());
     // The pass that shards a graph cuts parameters itself.
-    if (sharding.empty() || isa<ParameterOp>(op))
+    if (cuts.empty() || isa<ParameterOp>(op))
       continue;
-    OwningOpRef<ModuleOp> module = buildModule(example, sharding);
+    OwningOpRef<ModuleOp> module = buildModule(example, cuts);
     std::vector<Bytes> inputs;
     for (Type type : example.function.getArgumentTypes())
       inputs.push_back(makeInput(type, random));
@@ -143,7 +143,7 @@ TEST(ShardedExamples, ComputeWhatTheWholeOpDoes) {
       continue;
     Type element = getElementTypeOrSelf(op->getResult(0));
     for (auto [cut, result] :
-         llvm::zip_equal(sharding, ArrayRef(*results).drop_front())) {
+         llvm::zip_equal(cuts, ArrayRef(*results).drop_front())) {
       EXPECT_TRUE(areEqual(result, results->front(), element)) << describe(cut);
       ++count;
     }
