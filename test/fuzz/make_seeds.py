@@ -15,17 +15,21 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   idx, csv         samples for training: each element type, compressed and not; what programs write as columns
   safetensors, trainer     what a checkpoint consists of, and brackets
 
-Needs nothing but Python and flatc.
+Needs nothing but Python and flatc. Models are compiled by a process of test/worker.
 """
 import gzip
 import io
 import json
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "worker"))
+import worker
 
 LARGEST = 96 << 10  # bytes; larger files only make fuzzing slow
 KERNELS = 64  # as many as Kernels.c has
@@ -71,14 +75,19 @@ def with_stub_kernels(plan, flatc, source, work):
 def make_models(bin, flatc, source, out):
     work = out / "work"
     work.mkdir(parents=True, exist_ok=True)
+    worker.BIN = bin
+    with worker.Worker() as programs:
+        compile_models(lambda *words: programs.run("partita-compile", *words).status == 0, flatc, source, out, work)
+
+
+def compile_models(compiles, flatc, source, out, work):
+    """`compiles`: whether a command of partita-compile succeeds."""
     digits = source / "examples/digits/digits.onnx"
     models = [("digits", digits, ["--dim", "batch=2"])]
     for folder in ("import", "compile"):
         write(out / folder, "digits.onnx", digits.read_bytes())
         # With annotations of devices.
-        command = [str(bin / "partita-compile"), str(digits), "--dim", "batch=2", "--devices", "4", "--tensor-parallel", "2", "--quiet",
-                   "--emit-onnx", str(work / "annotated.onnx"), "-o", str(work / "x.partita")]
-        subprocess.run(command, check=True)
+        assert compiles(digits, "--dim", "batch=2", "--devices", "4", "--tensor-parallel", "2", "--quiet", "--emit-onnx", work / "annotated.onnx", "-o", work / "x.partita")
         write(out / folder, "annotated.onnx", (work / "annotated.onnx").read_bytes())
     for name, text in text_models(source):
         for folder in ("import", "compile"):
@@ -87,19 +96,16 @@ def make_models(bin, flatc, source, out):
         path.write_text(text)
         models.append((name, path, []))
     for name, path, flags in models:
-        printed = subprocess.run([str(bin / "partita-compile"), str(path), *flags, "--emit", "imported"], capture_output=True)
-        if printed.returncode == 0:
-            write(out / "module", name, printed.stdout)
+        if compiles(path, *flags, "--emit", "imported", "-o", work / "imported.mlir"):
+            write(out / "module", name, (work / "imported.mlir").read_bytes())
     variants = [("1", ["--devices", "1"]), ("2", ["--devices", "2", "--micro-batches", "3"]),
                 ("s", ["--devices", "2", "--schedule", "sequential"])]
     for number, (name, path, flags) in enumerate(models):
         for variant, more in variants if name == "digits" else variants[number % 2 : number % 2 + 1]:
             result, split = work / "x.partita", work / "split.yaml"
-            command = [str(bin / "partita-compile"), str(path), *flags, *more, "--quiet", "-o", str(result),
-                       "--emit-partition", str(split)]
-            if name != "digits":
-                command += ["--no-optimize", "--cpu-level", "v3"]  # the kernels of all are alike to a reader
-            if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            # The kernels of all are alike to a reader.
+            quick = [] if name == "digits" else ["--no-optimize", "--cpu-level", "v3"]
+            if not compiles(path, *flags, *more, *quick, "--quiet", "-o", result, "--emit-partition", split):
                 continue
             artifact = result.read_bytes()
             write(out / "artifact", f"{name}-{variant}", artifact)
@@ -290,6 +296,7 @@ def make_checkpoints(out):
 def main():
     bin, flatc, source, out = sys.argv[1:]
     bin, source, out = Path(bin), Path(source), Path(out)
+    shutil.rmtree(out, ignore_errors=True)
     make_tensors(source, out)
     make_samples(out)
     make_partitions(out)
