@@ -8,7 +8,7 @@
 It prints what does not pass, and how many for which reason. A line of backend-cases.txt is a case and `pass`, or a case and why it does not. Inputs
 that must be known at compile time (a shape to reshape to, say) are bound with --constant, as the compiler's message asks; open shapes, lengths of
 sequences and optionals as the test data have them. Each case also runs cut into two stages. Kernels are compiled for this processor's level only.
-Every twentieth case is run by the programs, as a user runs them, the others in workers.
+Every fourth case has optimized kernels. Every twentieth is run by the programs, as a user runs them, the others in workers.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from vectors import binding_flags
 SUITES = ("node", "simple")
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
+OPTIMIZED = 4  # one of so many cases has optimized kernels, which take several times as long to compile
 CRASHES = "crashes:"  # what no list excuses
 
 
@@ -42,11 +43,11 @@ def reason_of(text):
     return re.sub(r"\S*/(test_\w+)/\S*", r"\1", line)[:160]
 
 
-def compiled(case, artifact, devices, flags, alone):
-    """Compiles with `flags`, to which it adds what the compiler asks for; returns an error text or None."""
+def compiled(case, artifact, devices, flags, alone, more=()):
+    """Compiles with `flags` and `more`, to the first of which it adds what the compiler asks for; returns an error text or None."""
     ports = None
     for _ in range(8):
-        given = ("--cpu-level", cpu_level(), "--devices", devices, *flags)
+        given = ("--cpu-level", cpu_level(), "--devices", devices, *flags, *more)
         status, text = run([BIN / "partita-compile", case / "model.onnx", "-o", artifact, *given], expect=None, alone=alone)
         if status == 0 and (flags or "it is 1 in a micro-batch" not in text):
             return None
@@ -69,22 +70,22 @@ def compiled(case, artifact, devices, flags, alone):
     return text
 
 
-def outcome(case, devices=(1, 2), alone=False):
-    """'pass' or why not. `alone`: by the programs themselves."""
+def outcome(case, devices=(1, 2), alone=False, more=()):
+    """'pass' or why not. `alone`: by the programs themselves. `more`: flags of the compiler."""
     try:
-        return try_case(case, devices, alone)
+        return try_case(case, devices, alone, more)
     except Failure as crash:
         lines = str(crash).splitlines()
         return f"{CRASHES} {lines[1]}: {reason_of(str(crash))}"
 
 
-def try_case(case, counts, alone):
+def try_case(case, counts, alone, more):
     # An optional is present unless something else is said, so the compiler does not ask.
     flags = binding_flags(input_ports(case / "model.onnx"), case / "test_data_set_0") if "optional" in case.name else []
     with tempfile.TemporaryDirectory() as work:
         for devices in counts:
             artifact = pathlib.Path(work) / f"{devices}.partita"
-            text = compiled(case, artifact, devices, flags, alone)
+            text = compiled(case, artifact, devices, flags, alone, more)
             if text is not None:
                 return "does not compile: " + reason_of(text)
             for data in sorted(case.glob("test_data_set_*")):
@@ -114,7 +115,8 @@ def check():
     listed = read_list() if LIST.exists() else {}
     names = options.cases or sorted(cases)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(zip(names, pool.map(lambda k: outcome(cases[names[k]], alone=k % 20 == 0), range(len(names)))))
+        of_case = lambda k: outcome(cases[names[k]], alone=k % 20 == 0, more=() if k % OPTIMIZED == 0 else ("--no-optimize",))
+        results = dict(zip(names, pool.map(of_case, range(len(names)))))
     passed = [name for name, result in results.items() if result == "pass"]
     reasons = collections.Counter(result for result in results.values() if result != "pass")
     for name, result in results.items():

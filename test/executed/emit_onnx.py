@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 
-from harness import SKIPPED, Failure, compile_model, data_folder, main
+from harness import SKIPPED, Failure, compile_model, cpu_level, data_folder, main
 from models import MODELS, WIDE
 from shards import compile_sharded, draw, weights_of
 
@@ -94,7 +94,8 @@ def check_split(model, flags, split, work, what):
 
 def check_model(name, seeds, work):
     model = data_folder() / "models" / name / "model.onnx"
-    flags = MODELS[name][0] if name in MODELS else ()
+    # Artifacts are compared, and not run.
+    flags = ("--no-optimize", "--cpu-level", cpu_level(), *(MODELS[name][0] if name in MODELS else ()))
     if name not in MODELS:
         for port, shape, *_ in WIDE[name][0]:
             flags += ("--shape", f"{port}={'x'.join(map(str, shape))}")
