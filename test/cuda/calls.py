@@ -16,7 +16,7 @@ import tempfile
 
 from execute import EMULATOR, TARGET, in_threads, summarise, write_input
 
-from harness import BIN, SKIPPED, Failure, data_folder, input_names, main, run
+from harness import BIN, SKIPPED, Failure, compile_model, data_folder, input_names, main, run
 from vectors import shape_text
 import models as executed
 
@@ -321,11 +321,11 @@ def run_case(folder, case):
         feeds += ["--input", f"{port[1:]}={path}"]
     artifact, reference = folder / f"{name}.partita", folder / f"{name}.npz"
     # GPUs round what each op gives; with halves only the plainest loops of CPUs do.
-    run([BIN / "partita-compile", source, "--quiet", "-o", artifact, *(("--reference",) if kind in ("f16", "bf16") else ())])
+    compile_model(source, artifact, "--quiet", *(("--reference",) if kind in ("f16", "bf16") else ()))
     run([BIN / "partita-run", artifact, *feeds, "--output", reference])
     relative, absolute = TOLERANCES[kind]
     for flags in ((), ("--no-library-calls",)):
-        run([BIN / "partita-compile", source, "--quiet", "-o", artifact, *TARGET, *flags])
+        compile_model(source, artifact, "--quiet", *TARGET, *flags)
         status, said = emulated(BIN / "partita-run", artifact, *feeds, "--compare", reference, "--rtol", relative, "--atol", absolute, expect=None)
         if status:
             return f"{name}{' by a kernel' if flags else ''}: {said.strip()}"
@@ -380,4 +380,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check, use_workers=True)
+    main(check, use_workers=True, optimize=8)

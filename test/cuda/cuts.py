@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs models on several devices of one GPU, on test/gpu-emulator, each with streams in two of four orders, and compares with their reference vectors.
 
-    cuts.py             as pipelines of 2 and 4 devices, with the bits of one device; on each mesh of MESHES, with weights cut as a seed draws it
+    cuts.py             as pipelines of 2 or 4 devices, with the bits of one device; on a mesh of MESHES, with weights cut as a seed draws it; in turns
     cuts.py NAME...     these models only, e.g. cnn/mnist-burn
 
 The compiler finds no reason to cut tensors of models as small as these, so partition files say which. Each such plan has a collective.
-PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
+With PARTITA_TEST_ALL=1 each is run on all of them. PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ import tempfile
 
 import execute
 from execute import emulated, run_on_gpus, seeds_for
-from harness import BIN, Failure, data_folder, input_names, main, run
+from harness import BIN, Failure, data_folder, input_names, main, run, some
 import shards
 
 PIPELINES = ("2", "4")
@@ -48,12 +48,12 @@ def run_mesh(folder, name, mesh):
     return None
 
 
-def run_pipelines(folder, name):
+def run_pipelines(folder, name, counts):
     one, vectors = execute.compile_for_gpus(folder, name)
     outputs = folder / f"{one.name}.npz"
     inputs = [word for k, port in enumerate(input_names(data_folder() / "models" / name / "model.onnx")) for word in ("--input", f"{port}={vectors / f'input_{k}.pb'}")]
     emulated(BIN / "partita-run", one, *inputs, "--output", outputs)
-    for devices in PIPELINES[-1:] if name in execute.LONG else PIPELINES:
+    for devices in counts:
         artifact, _ = execute.compile_for_gpus(folder, name, "--devices", devices)
         for seed in seeds_for(name, devices):
             status, said = emulated(
@@ -68,8 +68,9 @@ def check():
     names = sys.argv[1:] or [name for name in execute.longest_first(execute.MODELS) if name not in TOO_LONG]
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
-        execute.summarise(execute.in_threads(lambda name: run_pipelines(folder, name), names), "pipelines")
-        cuts = [(name, mesh) for name in names for mesh in (MESHES[-1:] if name in execute.LONG else MESHES)]
+        pipelines = [(name, some(PIPELINES, 2, turn)) for turn, name in enumerate(names)]
+        execute.summarise(execute.in_threads(lambda each: run_pipelines(folder, *each), pipelines), "pipelines")
+        cuts = [(name, mesh) for turn, name in enumerate(names) for mesh in some(MESHES, 3, turn)]
         execute.summarise(execute.in_threads(lambda each: run_mesh(folder, *each), cuts), "models with tensors cut")
 
 

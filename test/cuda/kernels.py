@@ -2,14 +2,14 @@
 """Compiles for GPUs, without one: models, the node tests of the ONNX backend suite, and an example of every op. ptxas assembles all kernels.
 
     kernels.py models               the models of test/executed, by kernels alone for one architecture and with library calls for another, in turns
-    kernels.py models --all         the same, for each architecture
-    kernels.py suite                each fourth case of the ONNX suite that passes on the CPU, for sm_90: execute.py suite compiles and runs them all
-    kernels.py suite --all          every case
-    kernels.py examples             the examples of all ops, and attention by calls, for each architecture; holds docs/cuda-ops.md against what compiles
+    kernels.py suite                each fourth case of the ONNX suite that passes on the CPU, for sm_90
+    kernels.py examples             the examples of all ops, and attention by calls, for one architecture each, in turns; holds docs/cuda-ops.md against what
+                                    compiles
     kernels.py examples --update    the same, and writes docs/cuda-ops.md
 
 What does not compile must say why: an error names the op and the node. Kernels may spill as much as MOST_SPILLED says, and the test prints which do.
-Skipped without ptxas (tools/setup.sh installs it), but for what needs none.
+With PARTITA_TEST_ALL=1 nothing is left out, and each is compiled for all architectures. Skipped without ptxas (tools/setup.sh installs it), but for what
+needs none.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import calls
 from ptx import ARCHITECTURES, assemble, find_ptxas, merge, sections
 from examples import examples
 
-from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, main, run
+from harness import ALL, BIN, REPOSITORY, SKIPPED, Failure, data_folder, main, run, some
 import backend
 import models as executed
 
@@ -93,7 +93,7 @@ def refusal(text, what):
     return found[1] or found[2]
 
 
-def check_models(modules, folder, all_architectures):
+def check_models(modules, folder):
     refused = []
     for number, name in enumerate([*executed.MODELS, *executed.WIDE]):
         case = data_folder() / "models" / name
@@ -103,7 +103,7 @@ def check_models(modules, folder, all_architectures):
         artifact = folder / "model.partita"
         # With library calls other ops stand alone.
         compilations = [(architecture, flag) for architecture in ARCHITECTURES for flag in ((KERNELS,), ())]
-        if not all_architectures:
+        if not ALL:
             turn = number % len(ARCHITECTURES)
             compilations = [(ARCHITECTURES[turn], (KERNELS,)), (ARCHITECTURES[turn - 1], ())]
         for architecture, flags_of_calls in compilations:
@@ -116,9 +116,9 @@ def check_models(modules, folder, all_architectures):
     print("\n".join(f"no kernels: {line}" for line in refused))
 
 
-def check_suite(modules, folder, every):
+def check_suite(modules, folder):
     folders = backend.find_cases()
-    names = [name for name, result in backend.read_list().items() if result == "pass"][::every]
+    names = some((name for name, result in backend.read_list().items() if result == "pass"), 4, 1)
     refused = collections.defaultdict(list)
 
     def compile_case(name):
@@ -144,7 +144,7 @@ def check_attention(modules, folder):
     for number, (kind, form, mask, _) in enumerate(calls.attentions()):
         source, artifact = folder / f"{number}.mlir", folder / f"{number}.partita"
         source.write_text(calls.attention(kind, form, mask)[0])
-        for architecture in ARCHITECTURES:
+        for architecture in some(ARCHITECTURES, len(ARCHITECTURES), number):
             run([BIN / "partita-compile", source, "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, "--attention-calls"])
             modules.add(f"{form} of {kind}", artifact)
 
@@ -152,11 +152,11 @@ def check_attention(modules, folder):
 def check_examples(modules, folder, update):
     ops = collections.defaultdict(lambda: [0, 0])
     families, called = {}, set()
-    for family, name, op, text in examples():
+    for number, (family, name, op, text) in enumerate(examples()):
         source, artifact = folder / f"{name}.mlir", folder / f"{name}.partita"
         source.write_text(text)
         families.setdefault(op, family)
-        for architecture in ARCHITECTURES:
+        for architecture in some(ARCHITECTURES, len(ARCHITECTURES), number):
             status, said = run([BIN / "partita-compile", source, "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, KERNELS], expect=None)
             if status:
                 refusal(said, name)
@@ -188,16 +188,15 @@ def check():
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("models", "suite", "examples"))
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     ptxas = find_ptxas()
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
         modules = Modules(ptxas, folder)
         if options.what == "models":
-            check_models(modules, folder, options.all)
+            check_models(modules, folder)
         elif options.what == "suite":
-            check_suite(modules, folder, 1 if options.all else 4)
+            check_suite(modules, folder)
         else:
             check_examples(modules, folder, options.update)
             check_attention(modules, folder)

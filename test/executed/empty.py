@@ -4,7 +4,8 @@
     empty.py                      a decoder without a past, over devices and processes; then models of the ONNX backend suite, each dimension of each input
                                   set to 0 in turn
     empty.py test_add test_relu   only those of these cases
-    empty.py --all                of all cases that pass; otherwise of one for each op
+
+Of the suite it takes one case for each op; with PARTITA_TEST_ALL=1 all that pass.
 
 A case has as many variants as its inputs have dimensions, and as there are sizes that several dimensions share, which become 0 together. What a
 variant should give comes from ONNX Runtime, or where that refuses it from ONNX's reference implementation, which checks less: what only that one accepts
@@ -25,7 +26,7 @@ import time
 import warnings
 
 import backend
-from harness import SKIPPED, Failure, compile_model, main, run_artifact
+from harness import ALL, SKIPPED, Failure, compile_model, main, run_artifact
 
 try:
     import numpy as np
@@ -256,11 +257,10 @@ def chosen_cases(cases, names):
 def check():
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
-    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     cases = backend.find_cases()
     names = options.cases or [name for name, result in sorted(backend.read_list().items()) if result == "pass"]
-    if not options.cases and not options.all:
+    if not options.cases and not ALL:
         names = chosen_cases(cases, names)
     if not options.cases:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@
 """`reproducible: true`: the bits of one device, however tensors are cut. Weights of small graphs and of real models are cut over 2, 3 and 4 devices, drawn by
 a seed, along every dimension that is not summed over; those that are summed over are refused, with the node and the weight.
 
-    reproducible.py [NAME...] [--seeds N]        e.g. encoder/bert-tiny-mlm-vespa
+    reproducible.py [NAME...] [--seeds N]        e.g. encoder/bert-tiny-mlm-vespa; with PARTITA_TEST_ALL=1 the slowest model, too
 
 Needs numpy, and says skipped without it.
 """
@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-from harness import SKIPPED, Failure, compile_model, data_folder, main, run_artifact
+from harness import ALL, SKIPPED, Failure, compile_model, data_folder, main, run_artifact
 
 try:
     import numpy
@@ -27,8 +27,8 @@ from shards import draw, text_of, weights_of
 from sharding import CASES, graph, write_inputs
 
 MODELS = ("encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort", "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa",
-          "cnn/mnist-burn", "cnn/mnist-pytorch-java", "cnn/super-resolution", "cnn/fns-candy", "detection/ultraface-slim-320", "cnn/mobilenetv2-qdq-int8",
-          "rnn/byte-bilstm-tract")
+          "cnn/mnist-burn", "cnn/mnist-pytorch-java", "cnn/super-resolution", "detection/ultraface-slim-320", "cnn/mobilenetv2-qdq-int8", "rnn/byte-bilstm-tract",
+          *(("cnn/fns-candy",) if ALL else ()))  # it takes half a minute
 
 
 def same_bits(expected, found, what):

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import zipfile
 
-from harness import BIN, Failure, compile_model, main, run, run_artifact, write_npy
+from harness import BIN, Failure, compile_model, main, run, run_artifact, some, write_npy
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 SAMPLES = 7  # with two samples a micro-batch, the last one is not full
@@ -175,11 +175,11 @@ ARRANGEMENTS = {
 
 
 def same_bits(artifact, flags, what, work, turn):
-    """Whatever the processes, the bits are those of threads. Cases take turns: every second one has every second arrangement."""
+    """Whatever the processes, the bits are those of threads. Cases take turns at the arrangements."""
     threads, processes = work / "threads.npz", work / "processes.npz"
     run_artifact(artifact, *flags, "--threads", "1", "--output", threads)
     devices = json.loads(run_artifact(artifact, "--plan", "--json"))["devices"]
-    for ranks, *arranged in ARRANGEMENTS[len(devices)][turn % 2::2]:
+    for ranks, *arranged in some(ARRANGEMENTS[len(devices)], 3, turn):
         run_artifact(artifact, *flags, "--threads", "1", "--output", processes, *arranged, ranks=ranks)
         if threads.read_bytes() != processes.read_bytes():
             raise Failure(f"{what}: other bits on {ranks} processes {' '.join(arranged)}")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BIN, REPOSITORY, SKIPPED, Failure, main, run
+from harness import BIN, REPOSITORY, SKIPPED, Failure, compile_model, cpu_level, main
 
 sys.path.append(str(REPOSITORY / "examples"))
 try:
@@ -30,7 +30,7 @@ except ImportError as error:
 MIB = 1 << 20
 TOLERANCE = 0.01
 SCRATCH = 0.05  # of the plan: scratch of the library's convolutions, which is planned for what any processor chooses
-EARLY, LATE = 1_000, 11_000  # steps
+EARLY, LATE = 1_000, 5_000  # steps
 NOISE = 256 << 10  # bytes that a process may hold more after LATE steps than after EARLY
 CLASSES, SIDE = 10, 24
 # What is freed goes back to the system at once, so that what loading needed for a while is not counted.
@@ -84,7 +84,7 @@ class Training:
         for input, array in data.items():
             np.save(work / f"{name}.{input}.npy", array)
             self.data += ["--data", f"{input}={work / name}.{input}.npy"]
-        text = run([BIN / "partita-compile", work / f"{name}.onnx", *flags, "--json", "-o", self.artifact])
+        text = compile_model(work / f"{name}.onnx", self.artifact, *flags, "--cpu-level", cpu_level(), "--json")
         plans = json.JSONDecoder().raw_decode(text, text.index("["))[0]
         learning = next(plan for plan in plans if plan["entry"] == "train")
         self.planned = max(stage["peak_bytes"] for stage in learning["stages"])

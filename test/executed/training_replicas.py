@@ -21,7 +21,7 @@ from collections import Counter
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import BIN, Failure, compile_model, main, run
+from harness import BIN, Failure, compile_model, main, run, some
 
 import training
 from training import np
@@ -29,19 +29,16 @@ from training_cases import CASES, STEPS, weights
 
 
 def check_curves(work, words):
-    """Cases with several micro-batches on meshes of all kinds; in a run of all tests each with a share of them (PARTITA_TEST_COMBINATIONS=1: all)."""
+    """Cases with several micro-batches on meshes of all kinds; in a run of all tests each with some of them."""
     plans = (("--data-parallel", 2), ("--data-parallel", 8), ("--data-parallel", 2, "--devices", 4, "--schedule", "zb_v", "--zero", 1), ("--data-parallel", 4, "--zero", 2),
              ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b", "--zero", 2), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 3), ("--tensor-parallel", 2),
              ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 3, "--devices", 8, "--schedule", "gpipe"), ("--data-parallel", 4, "--zero", 3))
-    share = min(int(os.environ.get("PARTITA_TEST_COMBINATIONS", 3)), 3)
     worst, count = {"f64": (0, 0), "f32": (0, 0)}, 0
     for turn, case in enumerate(CASES):
         if case.micro == 1 or (words and not any(word in case.name or word == case.model for word in words)):
             continue
         # Each mesh with each model in one of the two types.
-        for number, flags in enumerate(plans):
-            if not words and (number + turn) % share:
-                continue
+        for number, flags in some(enumerate(plans), 1 if words else 4, turn):
             dtype = case.dtypes[number % len(case.dtypes)]
             artifact = work / "replicas.partita"
             compile_model(training.write_model(work, case.model, dtype), artifact, *case.flags(), *flags)
@@ -63,12 +60,9 @@ def combinations():
 
 
 def check_combinations(work):
-    """Each combination with three models; in a run of all tests a share of them (PARTITA_TEST_COMBINATIONS=1: all)."""
-    share = int(os.environ.get("PARTITA_TEST_COMBINATIONS", 11))
+    """Each combination with three models; in a run of all tests some of them."""
     worst, count = (0, 0), 0
-    for number, (name, flags) in enumerate(itertools.product(("mnist-adamw", "cnn-adam", "transformer-adamw"), combinations())):
-        if number % share:
-            continue
+    for name, flags in some(itertools.product(("mnist-adamw", "cnn-adam", "transformer-adamw"), combinations()), 11):
         case = training.case_named(name)
         compile_model(training.write_model(work, case.model, "f64"), work / "mesh.partita", *case.flags(), *flags)
         worst = tuple(map(max, worst, training.compare_case(work, case, "f64", work / "mesh.partita", f" {' '.join(map(str, flags))}")))
@@ -101,13 +95,13 @@ def check_sent(work):
     for replicas in (4, 8):
         sent = {}
         for zero in (0, 1, 2, 3):
-            plans = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json", "-o", work / "sent.partita"]))
+            plans = json.loads(compile_model(model, work / "sent.partita", *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json"))
             sent[zero] = sent_in_step(next(plan for plan in plans if plan["entry"] == "train"))
         whole = sum(4 * int(np.prod(shape)) for shape in shapes)
         parts = (replicas - 1) * sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
         share, turns = 2 * (replicas - 1) / replicas, case.micro // replicas
         # Losses, and their parts, are a few numbers. What is sent in parts is rounded up.
-        apart = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--fusion-bytes", 0, "--json", "-o", work / "sent.partita"]))
+        apart = json.loads(compile_model(model, work / "sent.partita", *case.flags(), "--data-parallel", replicas, "--fusion-bytes", 0, "--json"))
         for plan in (sent_in_step(apart[0]), sent[0]):
             if set(plan) != {"all_reduce"} or not share * whole <= plan["all_reduce"] <= share * (whole + 64) + 64:
                 raise Failure(f"{replicas} replicas send {dict(plan)}, and gradients are {whole} bytes")
@@ -172,7 +166,7 @@ def check_memory(work):
     for replicas in (2, 4):
         for zero in (0, 1, 2, 3):
             flags = ("--loss", f"mse:x{layers}:y", "--optimizer", "adamw", "--micro-batches", 2 * replicas, "--data-parallel", replicas, "--zero", zero)
-            plans = json.loads(run([BIN / "partita-compile", path, *flags, "--json", "-o", work / "layers.partita"]))
+            plans = json.loads(compile_model(path, work / "layers.partita", *flags, "--json"))
             peaks[zero] = max(stage["peak_bytes"] for stage in plans[0]["stages"])
             formula = layers * layer * (16, 8 + 8 / replicas, 4 + 12 / replicas, 16 / replicas)[zero]
             print(f"{replicas} replicas, zero {zero}: {peaks[zero] / layer:.2f} bytes, by the formula {formula / layer:.2f}")
@@ -196,12 +190,13 @@ def write_cuts(work, model, axis="tensor"):
 def check_cut(work):
     """Every weight is cut, also those that the cost model would leave whole."""
     worst, count, exchanged = (0, 0), 0, set()
-    for name in ("mnist-adamw", "cnn-adam", "transformer-adamw", "transformer-nesterov", "sgd-decay"):
+    for number, name in enumerate(("mnist-adamw", "cnn-adam", "transformer-adamw", "transformer-nesterov", "sgd-decay")):
         case = training.case_named(name)
         model = training.write_model(work, case.model, "f64")
-        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 3), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
+        meshes = (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 3), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b"))
+        for flags in some(meshes, 2, number):
             artifact = work / "cut.partita"
-            said = run([BIN / "partita-compile", model, *case.flags(), "--partition", write_cuts(work, model), *flags, "--json", "-o", artifact])
+            said = compile_model(model, artifact, *case.flags(), "--partition", write_cuts(work, model), *flags, "--json")
             exchanged |= {(collective["kind"], collective["axes"]) for plan in json.JSONDecoder().raw_decode(said[said.index("["):])[0] for collective in plan["collectives"]}
             found = training.compare_case(work, case, "f64", artifact, f" cut {' '.join(map(str, flags))}")
             worst = tuple(map(max, worst, found))
@@ -259,10 +254,11 @@ def check_reproducible(work):
              ("--devices", 2, "--schedule", "zb_h1"), ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b"), ("--data-parallel", 2, "--devices", 6, "--schedule", "zb_v", "--zero", 1),
              ("--data-parallel", 4, "--devices", 8, "--schedule", "gpipe"))
     count = 0
-    for name, micro in (("mnist-adamw", 8), ("cnn-adam", 16), ("transformer-adamw", 8), ("sgd-decay", 12), ("mnist-adamw", 24), ("transformer-nesterov", 4)):
+    models = ("mnist-adamw", 8), ("cnn-adam", 16), ("transformer-adamw", 8), ("sgd-decay", 12), ("mnist-adamw", 24), ("transformer-nesterov", 4)
+    for number, (name, micro) in enumerate(models):
         case = dataclasses.replace(training.case_named(name), micro=micro)
         model, data, wanted = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32"), None
-        for flags in ((), *plans):
+        for flags in ((), *some(plans, 2, number)):
             replicas = flags[1] if flags[:1] == ("--data-parallel",) else 1
             if micro % replicas:
                 continue

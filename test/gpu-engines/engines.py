@@ -2,7 +2,7 @@
 """Kernels for GPUs on two engines, bit by bit: the shipped PTX on the interpreter of test/gpu-emulator, and LLVM's IR that it is written from, compiled for
 this processor (Engines.cpp). Kernels are those of an example of every op, of some examples of other types, and of models.
 
-    engines.py [PLAN.mlir...]       plans as partita-compile --emit plan writes them; without any, the above
+    engines.py [PLAN.mlir...]       plans as partita-compile --emit plan writes them; without any, the above (PARTITA_TEST_ALL=1: the slowest model, too)
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
 """
@@ -15,10 +15,11 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
 import execute
 from examples import examples, large, of_type
-from harness import BIN, data_folder, main, run
+from harness import ALL, BIN, data_folder, main, run
 
 MODELS = ("encoder/bert-tiny-mlm-vespa", "encoder/tfbert-qa-keras2onnx", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-decoder-vespa", "cnn/mnist-pytorch-java",
-          "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple", "detection/yunet-n-dynamic", "audio/dnsmos-model-v8")
+          "rnn/byte-bilstm-tract", "rnn/dtln-1", "detection/yunet-n-dynamic", "audio/dnsmos-model-v8",
+          *(("rnn/gtcrn-stream-simple",) if ALL else ()))  # longer than all others together
 NO_CODE = {("erf", "f64")}
 KERNELS = "--no-library-calls"  # there is a kernel also of what a library computes
 TYPES = ("f32", "f16", "bf16", "f64")
