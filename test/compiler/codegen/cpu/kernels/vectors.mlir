@@ -57,7 +57,7 @@ func.func @across(%x0: tensor<100x64xf32>) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
-// A transpose: squares of 16 by 16 are turned in registers.
+// A transpose: squares of 8 by 8 are turned in registers, two at a time.
 func.func @crossing(%x0: tensor<64x48xf32>) -> tensor<48x64xf32> {
   %0 = nn.cluster kernel (%a0 = %x0) : (tensor<64x48xf32>) -> tensor<48x64xf32> {
     %s = nn.transpose %a0 [1, 0] : tensor<64x48xf32> -> tensor<48x64xf32>
@@ -122,9 +122,12 @@ func.func @gathered(%x0: tensor<256xf32>) -> tensor<128xf32> {
 // CHECK: vector.store
 // CHECK-NOT: vector.reduction
 // CHECK-LABEL: func.func @k6_transpose
-// CHECK-COUNT-16: vector.load {{.*}}vector<16xf32>
-// CHECK-COUNT-64: vector.shuffle
-// CHECK-COUNT-16: vector.store {{.*}}vector<16xf32>
+// CHECK-COUNT-8: vector.load {{.*}}vector<8xf32>
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store {{.*}}vector<8xf32>
+// CHECK-COUNT-8: vector.load {{.*}}vector<8xf32>
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store {{.*}}vector<8xf32>
 // CHECK-LABEL: func.func @k7_relu
 // CHECK-NOT: vector
 // CHECK-LABEL: func.func @k8_exp
