@@ -231,17 +231,17 @@ private:
           parts *= cut.back()->size;
         }
         const int64_t size = tensor.shape[index], blocks = dim.getBlocks(),
-                      unit = dim.getUnit();
+                      alignment = dim.getAlignment();
         dist::DimAnnotation &annotation = tensor.dims.emplace_back();
         annotation.dim = static_cast<int64_t>(index);
         if (blocks > 1) {
           annotation.sizes.push_back(blocks);
           annotation.parts.push_back(1);
         }
-        annotation.sizes.push_back(size / blocks / unit);
+        annotation.sizes.push_back(size / blocks / alignment);
         annotation.parts.push_back(parts);
-        if (unit > 1) {
-          annotation.sizes.push_back(unit);
+        if (alignment > 1) {
+          annotation.sizes.push_back(alignment);
           annotation.parts.push_back(1);
         }
       }

@@ -171,15 +171,15 @@ private:
   /// worth it. Rounds the parts up where heads and the like need that.
   double trySharding(Value value, Sharding &sharding) {
     llvm::SetVector<Operation *> touched = spread(value, sharding);
-    const SmallVector<NeededUnit> units =
-        propagation.getNeededUnits(touched.getArrayRef());
-    if (!units.empty()) {
-      Sharding rounded = propagation.withUnits(value, sharding, units);
+    const SmallVector<NeededAlignment> needed =
+        propagation.getNeededAlignments(touched.getArrayRef());
+    if (!needed.empty()) {
+      Sharding rounded = propagation.withAlignments(value, sharding, needed);
       if (rounded != sharding) {
         propagation.undo();
         llvm::SetVector<Operation *> others = spread(value, rounded);
-        if (propagation.getNeededUnits(others.getArrayRef()).size() <
-            units.size()) {
+        if (propagation.getNeededAlignments(others.getArrayRef()).size() <
+            needed.size()) {
           sharding = rounded;
           touched = others;
         } else {

@@ -364,7 +364,7 @@ private:
     const auto type = cast<RankedTensorType>(op.getType());
     return buildReshard(
         builder, op.getLoc(),
-        planReshard(type, from, getSharding(op.getResult()), axes, machine),
+        chooseReshard(type, from, getSharding(op.getResult()), axes, machine),
         value, axes, op.getReasonAttr());
   }
 

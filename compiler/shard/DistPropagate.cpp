@@ -90,16 +90,17 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
                       Seeds &seeds) {
     auto tryOut = [&] {
       spread(propagation, seeds);
-      SmallVector<NeededUnit> needed = propagation.getNeededUnits(ops);
+      SmallVector<NeededAlignment> needed =
+          propagation.getNeededAlignments(ops);
       propagation.undo();
       return needed;
     };
-    SmallVector<NeededUnit> needed = tryOut();
+    SmallVector<NeededAlignment> needed = tryOut();
     for (auto &[value, sharding] : seeds) {
       if (needed.empty())
         return;
       const Sharding before = sharding;
-      sharding = propagation.withUnits(value, sharding, needed);
+      sharding = propagation.withAlignments(value, sharding, needed);
       if (sharding == before)
         continue;
       if (auto left = tryOut(); left.size() < needed.size())

@@ -461,7 +461,7 @@ private:
         }
         // The part of a size that does not divide is rounded up.
         if (uneven)
-          cut.unit *= count > 1 ? 1 : size;
+          cut.alignment *= count > 1 ? 1 : size;
         below *= llvm::divideCeil(size, count);
       }
       if (cut.isWhole()) {
@@ -475,7 +475,8 @@ private:
                            << uneven->first << ", which does not divide into "
                            << uneven->second;
       const int64_t size = tensor.shape[dim.dim], all = parts * cut.blocks;
-      if (size == 0 || (size % all && size / (cut.blocks * cut.unit) < parts))
+      if (size == 0 ||
+          (size % all && size / (cut.blocks * cut.alignment) < parts))
         return error(spec) << "axis " << dim.dim << " has the size " << size
                            << ", which cannot be cut into " << all
                            << " equal parts";

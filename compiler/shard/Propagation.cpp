@@ -180,14 +180,14 @@ void Propagation::visit(Operation *op) {
     spread(operand, dims);
 }
 
-SmallVector<NeededUnit>
-Propagation::getNeededUnits(ArrayRef<Operation *> ops) const {
-  SmallVector<NeededUnit> units;
+SmallVector<NeededAlignment>
+Propagation::getNeededAlignments(ArrayRef<Operation *> ops) const {
+  SmallVector<NeededAlignment> needed;
   auto add = [&](const nn::ShardingRule &rule, Value value,
                  const nn::DimFactors &dims) {
     for (auto [list, cut] : llvm::zip(dims, getSharding(value)))
-      if (int64_t unit = getNeededUnit(rule, list, cut, axes))
-        units.push_back({cut.axes, unit});
+      if (int64_t alignment = getNeededAlignment(rule, list, cut, axes))
+        needed.push_back({cut.axes, alignment});
   };
   for (Operation *op : ops) {
     const nn::ShardingRule *rule = getRule(op);
@@ -198,20 +198,20 @@ Propagation::getNeededUnits(ArrayRef<Operation *> ops) const {
     for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
       add(*rule, result, dims);
   }
-  return units;
+  return needed;
 }
 
-Sharding Propagation::withUnits(Value value, Sharding sharding,
-                                ArrayRef<NeededUnit> units) const {
+Sharding Propagation::withAlignments(Value value, Sharding sharding,
+                                     ArrayRef<NeededAlignment> all) const {
   auto type = cast<RankedTensorType>(value.getType());
   for (auto [size, cut] : llvm::zip(type.getShape(), sharding))
-    for (const NeededUnit &needed : units) {
-      // Parts that consist of whole units anyway stay as they are.
+    for (const NeededAlignment &needed : all) {
+      // Parts that are aligned anyway stay as they are.
       const int64_t devices = axes.getSize(cut.axes),
-                    block = cut.blocks * needed.unit;
-      if (cut.axes == needed.axes && cut.unit == 1 && size % block == 0 &&
+                    block = cut.blocks * needed.alignment;
+      if (cut.axes == needed.axes && cut.alignment == 1 && size % block == 0 &&
           size / block % devices != 0 && size / block > devices)
-        cut.unit = needed.unit;
+        cut.alignment = needed.alignment;
     }
   return sharding;
 }

@@ -16,12 +16,12 @@
 
 namespace partita::shard {
 
-/// What is cut along some axes must be cut in units of so many elements. Three
-/// heads of four elements need a unit of 4, where the op that splits them meets
-/// two parts of 6.
-struct NeededUnit {
+/// What is cut along some axes must be cut into multiples of so many elements.
+/// Three heads of four elements need an alignment of 4, where the op that
+/// splits them meets two parts of 6.
+struct NeededAlignment {
   AxisList axes;
-  int64_t unit = 1;
+  int64_t alignment = 1;
 };
 
 /// How the values of a model are cut. A cut value decides, through the factors
@@ -55,13 +55,13 @@ public:
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }
 
-  /// Units to which parts of tensors would have to be rounded up, so that
+  /// Alignments to which parts of tensors would have to be rounded up, so that
   /// `ops` could take them cut; one for each tensor.
-  llvm::SmallVector<NeededUnit>
-  getNeededUnits(llvm::ArrayRef<mlir::Operation *> ops) const;
-  /// The sharding of a value, with its parts rounded up to these units.
-  Sharding withUnits(mlir::Value value, Sharding sharding,
-                     llvm::ArrayRef<NeededUnit> units) const;
+  llvm::SmallVector<NeededAlignment>
+  getNeededAlignments(llvm::ArrayRef<mlir::Operation *> ops) const;
+  /// The sharding of a value, with its parts rounded up to these alignments.
+  Sharding withAlignments(mlir::Value value, Sharding sharding,
+                          llvm::ArrayRef<NeededAlignment> all) const;
 
   /// Values that were cut since the last `keep`. `undo` makes them whole again.
   llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }

@@ -136,7 +136,7 @@ private:
   void cut(Layout &layout, int64_t dim, const AxisList &list) const {
     layout.sharding[dim].axes.append(list.begin(), list.end());
     layout.sharding[dim].blocks = to[dim].blocks;
-    layout.sharding[dim].unit = to[dim].unit;
+    layout.sharding[dim].alignment = to[dim].alignment;
   }
 
   /// Joins partial sums: those of one kind along all their axes, or along one.
@@ -248,9 +248,9 @@ private:
 
 } // namespace
 
-Reshard planReshard(RankedTensorType type, const Layout &from,
-                    const Sharding &to, const Axes &axes,
-                    const CostModel &machine) {
+Reshard chooseReshard(RankedTensorType type, const Layout &from,
+                      const Sharding &to, const Axes &axes,
+                      const CostModel &machine) {
   if (from.partials.empty() && isSame(from.sharding, to))
     return {};
   return Search(type, to, axes, machine).find(from);

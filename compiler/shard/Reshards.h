@@ -55,9 +55,9 @@ struct Reshard {
 ///   [{}, {}] partial x to [{x}, {}]   reduce_scatter
 ///   [{}, {}] partial x to [{}, {}]    all_reduce
 ///   [{x}, {}]          to [{}, {y}]   shard, then all_gather of what is left
-Reshard planReshard(mlir::RankedTensorType type, const Layout &from,
-                    const Sharding &to, const Axes &axes,
-                    const CostModel &machine);
+Reshard chooseReshard(mlir::RankedTensorType type, const Layout &from,
+                      const Sharding &to, const Axes &axes,
+                      const CostModel &machine);
 
 /// Builds the ops of a reshard. `local` is a device's part of the tensor
 /// before. Returns its part afterwards. `reason` says in words why the tensor

@@ -28,7 +28,8 @@ dist::ShardingAttr getAttr(MLIRContext *context, const Sharding &sharding,
   for (int64_t i = 0; i < rank; ++i) {
     const DimSharding cut =
         i < static_cast<int64_t>(sharding.size()) ? sharding[i] : DimSharding();
-    dims.push_back(dist::DimAttr::get(context, cut.axes, cut.blocks, cut.unit));
+    dims.push_back(
+        dist::DimAttr::get(context, cut.axes, cut.blocks, cut.alignment));
   }
   return dist::ShardingAttr::get(context, dims, {});
 }
@@ -38,7 +39,7 @@ Sharding getSharding(dist::ShardingAttr attr) {
   if (attr)
     for (dist::DimAttr dim : attr.getDims())
       sharding.push_back(
-          {AxisList(dim.getAxes()), dim.getBlocks(), dim.getUnit()});
+          {AxisList(dim.getAxes()), dim.getBlocks(), dim.getAlignment()});
   return sharding;
 }
 
@@ -104,15 +105,16 @@ int64_t Axes::getSize(ArrayRef<StringAttr> axes) const {
 }
 
 int64_t getPartSize(int64_t size, const DimSharding &cut, const Axes &axes) {
-  const int64_t units = size / cut.blocks / cut.unit;
+  const int64_t pieces = size / cut.blocks / cut.alignment;
   return cut.isWhole() || isEven(size, cut, axes)
              ? size / axes.getSize(cut.axes)
-             : cut.blocks * cut.unit *
-                   llvm::divideCeil(units, axes.getSize(cut.axes));
+             : cut.blocks * cut.alignment *
+                   llvm::divideCeil(pieces, axes.getSize(cut.axes));
 }
 
 bool isEven(int64_t size, const DimSharding &cut, const Axes &axes) {
-  return size % (cut.blocks * axes.getSize(cut.axes)) == 0 && cut.unit == 1;
+  return size % (cut.blocks * axes.getSize(cut.axes)) == 0 &&
+         cut.alignment == 1;
 }
 
 namespace {
@@ -145,22 +147,23 @@ static FactorPlace findFactor(const nn::ShardingRule &rule,
 bool canShard(const nn::ShardingRule &rule, int64_t factor,
               const DimSharding &cut, const Axes &axes) {
   const nn::Factor &of = rule.factors[factor];
-  if (!of.canShard() || of.size % (cut.blocks * cut.unit) != 0 ||
+  if (!of.canShard() || of.size % (cut.blocks * cut.alignment) != 0 ||
       (of.needs_begin && cut.blocks > 1) ||
       getPartSize(of.size, cut, axes) < of.least_part)
     return false;
   return isEven(of.size, cut, axes) ||
          (rule.can_pad &&
-          of.size / (cut.blocks * cut.unit) > axes.getSize(cut.axes));
+          of.size / (cut.blocks * cut.alignment) > axes.getSize(cut.axes));
 }
 
-int64_t getNeededUnit(const nn::ShardingRule &rule, ArrayRef<int64_t> factors,
-                      const DimSharding &cut, const Axes &axes) {
+int64_t getNeededAlignment(const nn::ShardingRule &rule,
+                           ArrayRef<int64_t> factors, const DimSharding &cut,
+                           const Axes &axes) {
   const FactorPlace place = findFactor(rule, factors, cut.blocks);
   if (cut.isWhole() || place.factor < 0 || place.inner == 1)
     return 0;
   DimSharding wanted{cut.axes, cut.blocks / place.outer, 1};
-  return cut.unit % place.inner != 0 &&
+  return cut.alignment % place.inner != 0 &&
                  !isEven(rule.factors[place.factor].size, wanted, axes) &&
                  canShard(rule, place.factor, wanted, axes)
              ? place.inner
@@ -175,11 +178,11 @@ getFactorSharding(const nn::ShardingRule &rule, const FactorPlace &place,
     return std::nullopt;
   const int64_t size = rule.factors[place.factor].size;
   DimSharding wanted{cut.axes, cut.blocks / place.outer, 1};
-  // Parts that were rounded up consist of whole units of the factor.
-  if (cut.unit != 1 || !isEven(size, wanted, axes)) {
-    if (cut.unit % place.inner != 0)
+  // Parts that were rounded up consist of whole multiples of the factor.
+  if (cut.alignment != 1 || !isEven(size, wanted, axes)) {
+    if (cut.alignment % place.inner != 0)
       return std::nullopt;
-    wanted.unit = cut.unit / place.inner;
+    wanted.alignment = cut.alignment / place.inner;
   }
   if (!canShard(rule, place.factor, wanted, axes))
     return std::nullopt;
@@ -238,7 +241,7 @@ Sharding projectSharding(const nn::ShardingRule &rule,
         inner /= size;
       if (!cut.isWhole() && sharding[dim].isWhole())
         sharding[dim] = {cut.axes, outer * cut.blocks,
-                         isEven(size, cut, axes) ? 1 : inner * cut.unit};
+                         isEven(size, cut, axes) ? 1 : inner * cut.alignment};
       outer *= size;
     }
   }

@@ -20,11 +20,11 @@ using AxisList = llvm::SmallVector<mlir::StringAttr, 1>;
 
 /// The sharding of a dimension. It consists of `blocks` equal parts, each of
 /// which is cut along the axes. A block that does not divide is cut into parts
-/// that are rounded up to multiples of `unit` elements; otherwise `unit` is 1.
+/// that are rounded up to multiples of `alignment` elements; otherwise it is 1.
 struct DimSharding {
   AxisList axes; ///< none: it is whole
   int64_t blocks = 1;
-  int64_t unit = 1;
+  int64_t alignment = 1;
 
   bool isWhole() const { return axes.empty(); }
   bool operator==(const DimSharding &) const = default;
@@ -110,12 +110,12 @@ Sharding projectSharding(const nn::ShardingRule &rule,
                          const nn::DimFactors &dims,
                          const FactorShardings &factors, const Axes &axes);
 
-/// The unit to which the parts of a dimension would have to be rounded up, so
-/// that an op could take it cut along these axes: the size of the factors
+/// The alignment to which the parts of a dimension would have to be rounded up,
+/// so that an op could take it cut along these axes: the size of the factors
 /// behind the one that is cut. 0 if that is not what is missing.
-int64_t getNeededUnit(const nn::ShardingRule &rule,
-                      llvm::ArrayRef<int64_t> factors, const DimSharding &cut,
-                      const Axes &axes);
+int64_t getNeededAlignment(const nn::ShardingRule &rule,
+                           llvm::ArrayRef<int64_t> factors,
+                           const DimSharding &cut, const Axes &axes);
 
 /// The axes along which results are partial: those that cut a factor that is
 /// summed over.

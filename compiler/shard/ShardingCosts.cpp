@@ -138,8 +138,8 @@ void ShardingCosts::add(Exchange exchange, const Layout &from,
                         const Sharding &to,
                         SmallVectorImpl<Exchange> &exchanges) const {
   const Reshard reshard =
-      planReshard(cast<RankedTensorType>(exchange.value.getType()), from, to,
-                  propagation.getAxes(), machine);
+      chooseReshard(cast<RankedTensorType>(exchange.value.getType()), from, to,
+                    propagation.getAxes(), machine);
   for (const Move &move : reshard.moves)
     if (move.kind != MoveKind::shard)
       exchange.kinds.push_back(move.kind);

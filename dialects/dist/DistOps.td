@@ -91,11 +91,12 @@ def Dist_DimAttr : AttrDef<Dist_Dialect, "Dim"> {
   let description = [{
     The dimension consists of `blocks` equal blocks. Each is cut along the axes,
     the first one outermost. Without axes the dimension is whole. A block that
-    does not divide is cut into parts that are rounded up to multiples of `unit`
-    elements: 3 heads of 4 elements are cut into 2 parts of 8.
+    does not divide is cut into parts that are rounded up to multiples of
+    `alignment` elements: 3 heads of 4 elements are cut into 2 parts of 8.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$axes,
-    DefaultValuedParameter<"int64_t", "1">:$blocks, DefaultValuedParameter<"int64_t", "1">:$unit);
+    DefaultValuedParameter<"int64_t", "1">:$blocks,
+    DefaultValuedParameter<"int64_t", "1">:$alignment);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -119,7 +120,7 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
     ```mlir
     #dist.sharding<[{"tensor"}, {} ]>
     #dist.sharding<[{}, {"tensor" blocks 3} ]>
-    #dist.sharding<[{}, {"tensor" blocks 3 unit 4} ]>
+    #dist.sharding<[{}, {"tensor" blocks 3 alignment 4} ]>
     #dist.sharding<[{}, {} ] partial [#dist.partial<"tensor" sum>]>
     ```
   }];

@@ -19,21 +19,21 @@ using abi::CollectiveKind;
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// {"tensor" blocks 3 unit 4}
+/// {"tensor" blocks 3 alignment 4}
 static void printDim(DimAttr dim, AsmPrinter &printer) {
   printer << '{';
   llvm::interleaveComma(dim.getAxes(), printer,
                         [&](StringAttr axis) { printer.printAttribute(axis); });
   if (dim.getBlocks() != 1)
     printer << " blocks " << dim.getBlocks();
-  if (dim.getUnit() != 1)
-    printer << " unit " << dim.getUnit();
+  if (dim.getAlignment() != 1)
+    printer << " alignment " << dim.getAlignment();
   printer << '}';
 }
 
 static ParseResult parseDim(AsmParser &parser, DimAttr &dim) {
   SmallVector<StringAttr> axes;
-  int64_t blocks = 1, unit = 1;
+  int64_t blocks = 1, alignment = 1;
   if (parser.parseLBrace())
     return failure();
   while (failed(parser.parseOptionalRBrace())) {
@@ -43,8 +43,8 @@ static ParseResult parseDim(AsmParser &parser, DimAttr &dim) {
         return failure();
       continue;
     }
-    if (succeeded(parser.parseOptionalKeyword("unit"))) {
-      if (parser.parseInteger(unit))
+    if (succeeded(parser.parseOptionalKeyword("alignment"))) {
+      if (parser.parseInteger(alignment))
         return failure();
       continue;
     }
@@ -53,10 +53,10 @@ static ParseResult parseDim(AsmParser &parser, DimAttr &dim) {
     axes.push_back(axis);
     (void)parser.parseOptionalComma();
   }
-  if (blocks < 1 || unit < 1)
+  if (blocks < 1 || alignment < 1)
     return parser.emitError(parser.getNameLoc(),
-                            "blocks and unit must be at least 1");
-  dim = DimAttr::get(parser.getContext(), axes, blocks, unit);
+                            "blocks and alignment must be at least 1");
+  dim = DimAttr::get(parser.getContext(), axes, blocks, alignment);
   return success();
 }
 

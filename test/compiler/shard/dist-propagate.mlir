@@ -26,8 +26,8 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32> attribut
 // Three heads over two devices: parts are rounded up to whole heads, from the
 // weight on.
 // CHECK-LABEL: func.func @main(%{{.*}}: tensor<4x5xf32> {nn.name = "x"})
-// CHECK: nn.parameter @q {dist.sharding = #dist.sharding<[{}, {"tensor" unit 4}]>}
-// CHECK: nn.dot {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor" unit 4}]>}
+// CHECK: nn.parameter @q {dist.sharding = #dist.sharding<[{}, {"tensor" alignment 4}]>}
+// CHECK: nn.dot {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor" alignment 4}]>}
 // CHECK: nn.reshape {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor"}, {}]>} : tensor<4x12xf32> -> tensor<4x3x4xf32>
 // CHECK: nn.transpose {{.*}} {dist.sharding = #dist.sharding<[{"tensor"}, {}, {}]>} : tensor<4x3x4xf32> -> tensor<3x4x4xf32>
 // REMARK: 'heads' splits a dimension into 3 parts, which 2 devices do not divide: it is computed as if there were 4

@@ -157,5 +157,5 @@ func.func @main(%x: tensor<8x16xf32>) {
 
 // -----
 
-// expected-error @+1 {{blocks and unit must be at least 1}}
+// expected-error @+1 {{blocks and alignment must be at least 1}}
 #sharding = #dist.sharding<[{"tensor" blocks 0}]>

@@ -25,8 +25,8 @@ func.func @main(%x: tensor<8xf32>) -> !dist.placed<tensor<8xf32>, @d1> {
 func.func @sharded(%x: tensor<8x16xf32>) -> tensor<8x16xf32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
   // CHECK: nn.relu {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor"}] partial [#dist.partial<"expert" max>]>}
   %0 = nn.relu %x {dist.sharding = #dist.sharding<[{}, {"tensor"}] partial [#dist.partial<"expert" max>]>} : tensor<8x16xf32>
-  // CHECK: dist.reshard %{{.*}} reason "why" {dist.sharding = #dist.sharding<[{"a", "b"}, {"tensor" blocks 4 unit 2}]>} : tensor<8x16xf32>
-  %1 = dist.reshard %0 reason "why" {dist.sharding = #dist.sharding<[{"a", "b"}, {"tensor" blocks 4 unit 2}]>} : tensor<8x16xf32>
+  // CHECK: dist.reshard %{{.*}} reason "why" {dist.sharding = #dist.sharding<[{"a", "b"}, {"tensor" blocks 4 alignment 2}]>} : tensor<8x16xf32>
+  %1 = dist.reshard %0 reason "why" {dist.sharding = #dist.sharding<[{"a", "b"}, {"tensor" blocks 4 alignment 2}]>} : tensor<8x16xf32>
   // CHECK: dist.all_reduce max %{{.*}} axes ["tensor"] reason "why" : tensor<8x16xf32>
   %2 = dist.all_reduce max %1 axes ["tensor"] reason "why" : tensor<8x16xf32>
   // CHECK: dist.shard %{{.*}} dim 1 blocks 2 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>
