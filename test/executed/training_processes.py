@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from harness import BIN, SKIPPED, Failure, compile_model, main, mpi_environment, run, run_artifact
+from harness import BIN, SKIPPED, Failure, compile_model, main, mpi_environment, run, run_artifact, some
 from peers import rank_processes
 
 try:
@@ -91,7 +91,7 @@ def check_bits(work):
         for devices, schedule, arrangements in plans:
             artifact = compile_case(work, which, work / "piped.partita", "--devices", devices, "--schedule", schedule)
             compare(outcome(work, artifact, data, "threads"), wanted, f"{which.name} on {devices} devices by {schedule}")
-            for ranks in arrangements:
+            for ranks in some(arrangements, 2, count):
                 flags = ("--device-map", ranks) if isinstance(ranks, str) else ()
                 compare(outcome(work, artifact, data, "processes", *flags, ranks=ranks.count("/") + 1 if flags else ranks), wanted, f"{which.name} on {devices} devices by {schedule}, processes {ranks}")
                 count += 1
@@ -236,7 +236,8 @@ def check_end(work, artifact, data, folder, wanted, what, ranks):
 def check_signals(work):
     """Asked to stop, all processes end after the same step, with a checkpoint."""
     artifact, data, wanted = long_training(work)
-    for number, (what, target, kind) in enumerate((("SIGTERM to process 1", 1, signal.SIGTERM), ("SIGINT to process 0", 0, signal.SIGINT), ("SIGUSR1 to mpirun", None, signal.SIGUSR1), ("SIGTERM to mpirun", None, signal.SIGTERM))):
+    signals = ("SIGTERM to process 1", 1, signal.SIGTERM), ("SIGINT to process 0", 0, signal.SIGINT), ("SIGUSR1 to mpirun", None, signal.SIGUSR1), ("SIGTERM to mpirun", None, signal.SIGTERM)
+    for number, (what, target, kind) in some(enumerate(signals), 2):
         folder = work / f"signal{number}"
         training = Training(artifact, data, folder, LONG, 2)
         os.kill(training.process.pid if target is None else training.processes()[target], kind)
@@ -253,7 +254,7 @@ def check_lost(work):
     """A process that is killed or stands still: the others name it in time, and the run goes on from its last checkpoint."""
     artifact, data, wanted = long_training(work)
     noise = random.Random(1)
-    for number, (ranks, rank, kind) in enumerate(((2, 1, signal.SIGKILL), (3, 0, signal.SIGKILL), (2, 1, signal.SIGSTOP), (3, 2, signal.SIGSTOP), (3, 0, signal.SIGSTOP))):
+    for number, (ranks, rank, kind) in some(enumerate(((2, 1, signal.SIGKILL), (3, 0, signal.SIGKILL), (2, 1, signal.SIGSTOP), (3, 2, signal.SIGSTOP), (3, 0, signal.SIGSTOP))), 2):
         what, folder = f"process {rank} of {ranks} gets {kind.name}", work / f"lost{number}"
         # The launcher gives the others a second to say what they waited for: too short for a busy machine once, not every time.
         for _ in range(4 if kind == signal.SIGKILL else 1):
