@@ -260,9 +260,11 @@ def main():
             # Each page begins its training anew.
             shutil.rmtree(sandbox.folder / "run", ignore_errors=True)
             for number, command, shown in commands(page):
+                # A calibration takes a quarter of a minute, and gives the same file each time.
+                again = command in known and "--calibrate" in command
                 known.add(command)
                 try:
-                    if only in command:
+                    if only in command and not again:
                         check(command, shown, sandbox, tests)
                 except (Failure, subprocess.TimeoutExpired) as failure:
                     wrong.append(f"{page.relative_to(ROOT)}:{number}: {command}\n{failure}")
