@@ -9,8 +9,8 @@
     execute.py suite                each third case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               models, against their reference vectors, each with streams in two of four orders
 
-With PARTITA_TEST_ALL=1 nothing is left out. PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing. A folder with (links to) a real driver and NVIDIA's
-libraries does as well: then PARTITA_GPU_ARCHITECTURES=90, say, is what its GPU runs.
+With PARTITA_TEST_ALL=1 nothing is left out. PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing. A folder with
+(links to) a real driver and NVIDIA's libraries does as well: then PARTITA_GPU_ARCHITECTURES=90, say, is what its GPU runs.
 """
 
 import argparse

@@ -81,7 +81,8 @@ ALL = os.environ.get("PARTITA_TEST_ALL") == "1"
 
 def some(items, of, first=0):
     """One in `of` of what is much alike, from number `first` on; with PARTITA_TEST_ALL=1 all."""
-    return list(items)[0 if ALL else first % of :: 1 if ALL else of]
+    items = list(items)
+    return items if ALL else items[first % of :: of]
 
 
 workers = None  # set by main()

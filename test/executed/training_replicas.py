@@ -11,7 +11,6 @@ formulas say, checkpoints of any plan are loaded by any other, and what cannot b
 import dataclasses
 import itertools
 import json
-import os
 import pathlib
 import shutil
 import sys
