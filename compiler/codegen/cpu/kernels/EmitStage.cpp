@@ -28,14 +28,14 @@ namespace {
 /// operations overlap, and of the narrower ones.
 constexpr int64_t kWideBits = 2048, kNarrowBits = 512;
 
-/// Bits of the side of a square that is transposed in registers, and its most
-/// elements: the 16 registers of AVX2 hold it. Squares of 16 by 16 f32 spill:
-/// transposes within the caches ran at a third of the speed (Zen 3), and took
-/// seven times as long to compile.
-constexpr int64_t kSquareBits = 256, kSquareSide = 8;
+/// Elements that a transpose writes one after the other: a cache line of f32.
+constexpr int64_t kStripWidth = 16;
 
-/// Squares that are written one after the other: a cache line of f32.
-constexpr int64_t kSquares = 2;
+/// Bits of the side of a square that is transposed in registers: the registers
+/// of AVX2 hold it. Squares of 16 by 16 f32 spill: transposes within the caches
+/// ran at a third of the speed (Zen 3), and took seven times as long to
+/// compile.
+constexpr int64_t kSquareBits = 256;
 
 std::optional<vector::CombiningKind> getCombiningKind(Operation *op) {
   using Kind = vector::CombiningKind;
@@ -294,22 +294,24 @@ private:
       });
       return;
     }
+    SmallVector<int64_t> widths{kStripWidth, kStripWidth / 2, kStripWidth / 4,
+                                1};
     if (crossing.interleaves) {
-      emitPieces(b, crossing.read, {16, 8, 4, 1},
+      emitPieces(b, crossing.read, widths,
                  [&](OpBuilder &inner, int64_t width) {
                    emitInterleaved(inner, crossing, width);
                  });
       return;
     }
     const int64_t side = getSquareSide(crossing);
-    emitPieces(b, crossing.written, {kSquares * side, side, side / 2, 1},
+    emitPieces(b, crossing.written, widths,
                [&](OpBuilder &inner, int64_t width) {
                  emitStrip(inner, crossing, width, std::min(width, side));
                });
   }
 
   int64_t getSquareSide(const Crossing &crossing) {
-    int64_t side = kSquareSide;
+    int64_t side = kStripWidth;
     for (unsigned number : crossing.operands) {
       Type type = getElementTypeOrSelf(op->getOperand(number).getType());
       side = std::min(side, kSquareBits / type.getIntOrFloatBitWidth());
