@@ -110,15 +110,15 @@ public:
   /// All processes get the same answer.
   bool load() {
     const Model &model = context.model;
-    Expected<Feed> made = Feed::create(model, inputs, context.team.devices());
+    Expected<Feed> made = Feed::create(model, inputs, context.job.devices());
     // The search runs the code that the outputs are of. There is not room for
     // two sessions everywhere.
     const bool keeps = keepsNan(context);
     context.session.reset();
     context.embedded.reset();
     Expected<std::unique_ptr<Session>> loaded =
-        loadSearch(context.options, model, context.team, keeps);
-    if (!context.team.allLoaded(made && loaded))
+        loadSearch(context.options, model, context.job, keeps);
+    if (!context.job.allLoaded(made && loaded))
       return false;
     feed.emplace(std::move(*made));
     session = std::move(*loaded);
@@ -137,15 +137,15 @@ public:
     for (std::vector<uint8_t> &output : outputs)
       binding.outputs.push_back(output.data());
     if (runtime::Status status = session->run(binding); !status.ok())
-      context.team.fail(status);
+      context.job.fail(status);
     std::vector<NanOrigin> found = session->nanOrigins();
     if (micro_batch)
       std::erase_if(found, [&](const NanOrigin &origin) {
         return origin.micro_batch != *micro_batch;
       });
     const std::vector<std::vector<uint8_t>> all =
-        context.team.gather({reinterpret_cast<const uint8_t *>(found.data()),
-                             found.size() * sizeof(NanOrigin)});
+        context.job.gather({reinterpret_cast<const uint8_t *>(found.data()),
+                            found.size() * sizeof(NanOrigin)});
     std::optional<NanOrigin> first;
     for (const std::vector<uint8_t> &bytes : all) {
       found.resize(bytes.size() / sizeof(NanOrigin));
@@ -166,9 +166,9 @@ private:
 };
 
 /// The same number on all processes, which process 0 knows.
-int64_t fromRoot(Team &team, int64_t number) {
-  double shared = team.root() ? double(number) : -1;
-  team.max({&shared, 1});
+int64_t fromRoot(Job &job, int64_t number) {
+  double shared = job.root() ? double(number) : -1;
+  job.max({&shared, 1});
   return int64_t(shared);
 }
 
@@ -232,7 +232,7 @@ std::string findOrigin(Context &context, const InputTensors &inputs,
                       : std::optional<int>(micro_batch % model.microBatches);
   for (int64_t step = begin; step < end; ++step) {
     const std::optional<NanOrigin> origin = search.run(step, wanted);
-    if (fromRoot(context.team, origin.has_value()) > 0)
+    if (fromRoot(context.job, origin.has_value()) > 0)
       return origin ? originText(model, *origin, step, search.steps()) + unseen
                     : "";
   }
@@ -249,13 +249,13 @@ void remarkNan(Context &context, const InputTensors &inputs,
     tensors.push_back(&output);
   std::optional<Place> place;
   int others = 0;
-  if (context.team.root())
+  if (context.job.root())
     place = findFirstOf(model, model.outputs, tensors, -1, others);
-  const int64_t first = fromRoot(context.team, place ? place->micro_batch : -1);
+  const int64_t first = fromRoot(context.job, place ? place->micro_batch : -1);
   if (first < 0 && !context.metNan)
     return;
   const std::string origin = findOrigin(context, inputs, first);
-  if (!context.team.root() || origin.empty())
+  if (!context.job.root() || origin.empty())
     return;
   std::string what = "a step met NaN";
   if (place) {

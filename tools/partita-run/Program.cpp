@@ -80,12 +80,11 @@ Status checkDevices(const Options &options, const Model &model) {
 }
 
 /// What can be known to fail before anything is loaded.
-Status checkRequest(const Options &options, const Model &model, Team &team) {
+Status checkRequest(const Options &options, const Model &model, Job &job) {
   if (Status status = checkDevices(options, model); !status.ok())
     return status;
   if (!options.calibrate.empty())
-    if (Status status = readMachine(options, model, team).status();
-        !status.ok())
+    if (Status status = readMachine(options, model, job).status(); !status.ok())
       return status;
   if (!options.output.empty())
     if (Status status = runtime::checkOutputPath(options.output); !status.ok())
@@ -94,26 +93,26 @@ Status checkRequest(const Options &options, const Model &model, Team &team) {
 }
 
 int runMode(const Options &options, const PlanChoice &plans,
-            const PlanChoice::Choice &choice, Team &team) {
+            const PlanChoice::Choice &choice, Job &job) {
   const Model &model = plans.model(choice.plan);
   Expected<InputTensors> inputs = InputTensors();
   Status status;
   if (options.testData.empty()) {
-    inputs = prepareInputs(options, plans, choice, team);
+    inputs = prepareInputs(options, plans, choice, job);
     status = inputs.status();
   } else {
     status = checkTestData(options, model);
   }
-  if (!team.allWell(status))
+  if (!job.allWell(status))
     return 1;
-  remarkCores(options, team);
+  remarkCores(options, job);
   if (options.rate > 0)
-    return runOfferedLoad(options, model, team, *inputs);
+    return runOfferedLoad(options, model, job, *inputs);
   Profile profile;
-  Context context{options, model,   team,
+  Context context{options, model,   job,
                   nullptr, nullptr, options.wantsProfile() ? &profile : nullptr,
                   plans,   choice};
-  if (!team.allWell(load(context)))
+  if (!job.allWell(load(context)))
     return 1;
   int result = options.benchmark ? runBenchmark(context, *inputs)
                : !options.calibrate.empty()
@@ -122,58 +121,58 @@ int runMode(const Options &options, const PlanChoice &plans,
                                           : runTestData(context);
   if (result != 0 || !context.profile)
     return result;
-  std::vector<Profile::Event> events = profile.gather(team);
+  std::vector<Profile::Event> events = profile.gather(job);
   if (options.profileTable && !options.benchmark && options.calibrate.empty() &&
-      team.root())
+      job.root())
     std::fputs(ProfileTable(model, events, profile.stepNs())
                    .text(model, options.top)
                    .c_str(),
                stdout);
   Status written;
-  if (!options.profile.empty() && team.root())
+  if (!options.profile.empty() && job.root())
     written = writeTrace(options.profile, model, std::move(events));
-  return team.allWell(written) ? 0 : 1;
+  return job.allWell(written) ? 0 : 1;
 }
 
 int runArtifact(const Options &options) {
-  Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
-  if (!team) {
+  Expected<std::unique_ptr<Job>> job = Job::start(options.timeout);
+  if (!job) {
     std::fprintf(stderr, "partita-run: error: %s\n",
-                 team.status().message().c_str());
+                 job.status().message().c_str());
     return 1;
   }
   auto artifacts = runtime::Artifact::openAll(options.artifact);
-  if (!(*team)->allWell(artifacts.status()))
+  if (!(*job)->allWell(artifacts.status()))
     return 1;
   const PlanChoice plans(std::move(*artifacts));
   Expected<PlanChoice::Choice> choice = choosePlan(options, plans);
-  if (!(*team)->allWell(choice.status()))
+  if (!(*job)->allWell(choice.status()))
     return 1;
   const Model &model = plans.model(choice->plan);
   if (!options.plan &&
-      !(*team)->allWell((*team)->check(model, choice->plan, options.deviceMap)))
+      !(*job)->allWell((*job)->check(model, choice->plan, options.deviceMap)))
     return 1;
-  if (!(*team)->allWell(checkRequest(options, model, **team)))
+  if (!(*job)->allWell(checkRequest(options, model, **job)))
     return 1;
   if (options.plan) {
     // Of a model that is trained, the plan that learns comes first.
     std::optional<Model> learns;
     if (auto training = runtime::Artifact::openTraining(options.artifact))
       learns.emplace(training->train);
-    if (learns && (*team)->root() && !options.json)
+    if (learns && (*job)->root() && !options.json)
       std::printf("to learn (--train)\n%s\nto evaluate\n",
                   planText(*learns).c_str());
-    if ((*team)->root())
+    if ((*job)->root())
       std::fputs((options.json ? planJson(model, learns ? &*learns : nullptr)
                                : planText(model))
                      .c_str(),
                  stdout);
-    if ((*team)->root() && !options.json && plans.planCount() > 1)
+    if ((*job)->root() && !options.json && plans.planCount() > 1)
       std::printf("\nThere are plans for %s; --dim shows another.\n",
                   plans.text().c_str());
     return 0;
   }
-  return runMode(options, plans, *choice, **team);
+  return runMode(options, plans, *choice, **job);
 }
 
 /// Signals come here while the main thread runs a step, in which it takes none

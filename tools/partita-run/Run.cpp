@@ -57,23 +57,23 @@ std::vector<NamedTensor> nameOutputs(const Model &model,
 
 } // namespace
 
-int threadsOf(const Options &options, const Team &team) {
-  const Team::Share &share = team.share();
+int threadsOf(const Options &options, const Job &job) {
+  const Job::Share &share = job.share();
   return options.threads > 0 ? options.threads
                              : std::max(1, share.cores / share.devices);
 }
 
-bool haveRoom(const Options &options, const Team &team) {
-  const Team::Share &share = team.share();
-  return threadsOf(options, team) * int64_t(share.devices) <= share.cores;
+bool haveRoom(const Options &options, const Job &job) {
+  const Job::Share &share = job.share();
+  return threadsOf(options, job) * int64_t(share.devices) <= share.cores;
 }
 
-void remarkCores(const Options &options, const Team &team) {
+void remarkCores(const Options &options, const Job &job) {
   // A program that reads JSON is told nothing else.
-  if (haveRoom(options, team) || !team.root() || options.json)
+  if (haveRoom(options, job) || !job.root() || options.json)
     return;
-  const Team::Share &share = team.share();
-  const int threads = threadsOf(options, team);
+  const Job::Share &share = job.share();
+  const int threads = threadsOf(options, job);
   std::fprintf(
       stderr,
       "partita-run: remark: %lld threads (%s of %d) share %s, and wait "
@@ -106,21 +106,21 @@ static std::vector<int> placesOf(const Options &options, const Model &model) {
 }
 
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Model &model, const Team &team) {
+                                       const Model &model, const Job &job) {
   runtime::SessionOptions session;
-  session.threads_per_device = threadsOf(options, team);
-  session.first_core = team.share().before * session.threads_per_device;
+  session.threads_per_device = threadsOf(options, job);
+  session.first_core = job.share().before * session.threads_per_device;
   session.pin = options.pin;
   session.max_cpu_level = options.cpuLevel;
   session.keep_nan = options.strictNan;
   session.timeout_s = options.timeout;
   session.graphs = options.graphs;
-  session.devices = team.devices();
+  session.devices = job.devices();
   session.profile = options.wantsProfile();
   session.trust_weights = options.trustWeights;
   session.places = placesOf(options, model);
   if (session.places.empty())
-    session.places = team.gpus();
+    session.places = job.gpus();
   return session;
 }
 
@@ -132,11 +132,11 @@ static void remark(const std::string &text) {
 }
 
 static Expected<std::unique_ptr<Session>>
-openSession(const Options &options, const Model &model, Team &team,
+openSession(const Options &options, const Model &model, Job &job,
             const runtime::SessionOptions &session) {
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
-      team.communicator(model, session.places, options.devices, options.timeout,
-                        haveRoom(options, team));
+      job.communicator(model, session.places, options.devices, options.timeout,
+                       haveRoom(options, job));
   Expected<std::unique_ptr<Session>> made =
       communicator ? Session::create(model.artifact, session, *communicator)
                    : Expected<std::unique_ptr<Session>>(communicator.status());
@@ -145,49 +145,48 @@ openSession(const Options &options, const Model &model, Team &team,
     remark((*made)->remark());
   // GPUs are connected when all processes are loaded: one that has failed says
   // so before the others wait for it.
-  if (team.distributed() && team.allLoaded(made.ok()) && made)
+  if (job.distributed() && job.allLoaded(made.ok()) && made)
     if (Status status = (*communicator)->connect(); !status.ok())
       return status;
   return made;
 }
 
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
-                                               const Model &model, Team &team,
+                                               const Model &model, Job &job,
                                                bool measure) {
-  runtime::SessionOptions session = sessionOptions(options, model, team);
+  runtime::SessionOptions session = sessionOptions(options, model, job);
   session.measure_arena = measure;
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
-  return openSession(options, model, team, session);
+  return openSession(options, model, job, session);
 }
 
-Expected<std::unique_ptr<Session>> loadSearch(const Options &options,
-                                              const Model &model, Team &team,
-                                              bool keepNan) {
-  runtime::SessionOptions session = sessionOptions(options, model, team);
+Expected<std::unique_ptr<Session>>
+loadSearch(const Options &options, const Model &model, Job &job, bool keepNan) {
+  runtime::SessionOptions session = sessionOptions(options, model, job);
   session.search = runtime::Search::nan;
   session.keep_nan = keepNan;
   session.profile = false;
   session.trust_weights = true;
-  return openSession(options, model, team, session);
+  return openSession(options, model, job, session);
 }
 
 Status load(Context &context) {
   const Options &options = context.options;
-  if (context.team.distributed() || options.measures() ||
+  if (context.job.distributed() || options.measures() ||
       options.wantsProfile() || !options.graphs ||
       context.plans.planCount() > 1 ||
       !placesOf(options, context.model).empty() ||
       !Stream::suits(context.model)) {
     Expected<std::unique_ptr<Session>> session =
-        loadSession(options, context.model, context.team);
+        loadSession(options, context.model, context.job);
     if (session)
       context.session = std::move(*session);
     return session.status();
   }
   partita_options given;
   partita_default_options(&given);
-  given.threads = threadsOf(options, context.team);
+  given.threads = threadsOf(options, context.job);
   given.pin = options.pin;
   given.strict_nan = options.strictNan;
   given.trust_weights = options.trustWeights;
@@ -210,12 +209,12 @@ bool keepsNan(const Context &context) {
 bool reportNan(Context &context) {
   double dropped =
       context.session ? context.session->mayHaveDroppedNan() : false;
-  context.team.max({&dropped, 1});
+  context.job.max({&dropped, 1});
   // A plan whose steps are not done twice begins with code that keeps NaN.
   const bool changed = keepsNan(context) && !context.options.strictNan &&
                        !context.model.plan->full_steps();
   context.metNan = dropped != 0 || changed;
-  if (context.metNan && context.team.root())
+  if (context.metNan && context.job.root())
     std::fprintf(stderr,
                  "partita-run: remark: a step met NaN where fast code makes "
                  "numbers of it%s; --strict-nan begins with code that keeps "
@@ -254,7 +253,7 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
     const UnderWay first = underWay.front();
     underWay.pop_front();
     if (Status status = context.session->wait(first.ticket); !status.ok())
-      context.team.fail(errorOfStep(context, first.step, status));
+      context.job.fail(errorOfStep(context, first.step, status));
     std::chrono::duration<double, std::nano> wall =
         std::chrono::steady_clock::now() - first.begin;
     collector.take(first.step, first.microBatches);
@@ -273,7 +272,7 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
     auto begin = std::chrono::steady_clock::now();
     Expected<uint64_t> ticket = context.session->submit(binding);
     if (!ticket)
-      context.team.fail(ticket.status());
+      context.job.fail(ticket.status());
     underWay.push_back({step, binding.micro_batches, *ticket, begin});
   }
   while (!underWay.empty())
@@ -285,25 +284,25 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
 Expected<std::vector<Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   Expected<Feed> feed =
-      Feed::create(context.model, inputs, context.team.devices());
+      Feed::create(context.model, inputs, context.job.devices());
   if (!feed)
     return feed.status();
   Expected<Collector> collector =
-      Collector::create(context.model, *feed, context.team.devices());
+      Collector::create(context.model, *feed, context.job.devices());
   if (!collector)
     return collector.status();
   // A search for NaN puts its session in the place of the one before.
   if (!context.session && !context.embedded)
     if (Status status = load(context); !status.ok())
-      context.team.fail(status);
+      context.job.fail(status);
   const bool kept = keepsNan(context);
   Progress progress("running", feed->steps(),
-                    showProgress && context.team.root());
+                    showProgress && context.job.root());
   if (context.embedded) {
     if (Status status = context.embedded->run(inputs, feed->samples(),
                                               collector->results(), progress);
         !status.ok())
-      context.team.fail(status);
+      context.job.fail(status);
   } else {
     runSteps(context, *feed, *collector, progress);
   }
@@ -313,15 +312,15 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     strict.strictNan = true;
     context.session.reset();
     Expected<std::unique_ptr<Session>> session =
-        loadSession(strict, context.model, context.team);
+        loadSession(strict, context.model, context.job);
     if (!session)
-      context.team.fail(session.status());
+      context.job.fail(session.status());
     context.session = std::move(*session);
     runSteps(context, *feed, *collector, progress);
   }
   // Code that keeps NaN does not tell that it met some.
   context.metNan &= !kept;
-  context.team.gatherOutputs(context.model, collector->results());
+  context.job.gatherOutputs(context.model, collector->results());
   return std::move(collector->results());
 }
 
@@ -346,7 +345,7 @@ Expected<PlanChoice::Choice> choosePlan(const Options &options,
 Expected<InputTensors> prepareInputs(const Options &options,
                                      const PlanChoice &plans,
                                      const PlanChoice::Choice &choice,
-                                     Team &team) {
+                                     Job &job) {
   const Model &model = plans.model(choice.plan);
   Expected<InputTensors> inputs = readInputs(model, options.inputs);
   if (!inputs)
@@ -363,11 +362,11 @@ Expected<InputTensors> prepareInputs(const Options &options,
                       : checkComplete(model, *inputs);
   if (!status.ok())
     return status;
-  Expected<Feed> feed = Feed::create(model, *inputs, team.devices());
+  Expected<Feed> feed = Feed::create(model, *inputs, job.devices());
   if (!feed)
     return feed.status();
   if (!options.measures())
-    status = Collector::create(model, *feed, team.devices()).status();
+    status = Collector::create(model, *feed, job.devices()).status();
   if (!status.ok())
     return status;
   return inputs;
@@ -380,18 +379,18 @@ static int finishRun(Context &context, const std::vector<Tensor> &outputs) {
   Status status;
   if (!context.options.compare.empty()) {
     Expected<bool> same = true;
-    if (context.team.root())
+    if (context.job.root())
       same = compareWithReference(context.options, model, outputs);
-    return context.team.allWell(same.status()) && *same ? 0 : 1;
+    return context.job.allWell(same.status()) && *same ? 0 : 1;
   }
-  if (context.team.root()) {
+  if (context.job.root()) {
     std::vector<NamedTensor> named = nameOutputs(model, outputs);
     if (context.options.output.empty())
       std::fputs(summaryText(named).c_str(), stdout);
     else
       status = runtime::writeTensors(context.options.output, named);
   }
-  return context.team.allWell(status) ? 0 : 1;
+  return context.job.allWell(status) ? 0 : 1;
 }
 
 int runOnce(Context &context, const InputTensors &inputs) {
@@ -406,7 +405,7 @@ int runOnce(Context &context, const InputTensors &inputs) {
       if (cut)
         (*outputs)[i] = std::move(*cut);
     }
-  if (!context.team.allWell(outputs ? status : outputs.status()))
+  if (!context.job.allWell(outputs ? status : outputs.status()))
     return 1;
   const int result = finishRun(context, *outputs);
   // The outputs are safe then, whatever becomes of the search.

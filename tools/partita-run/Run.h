@@ -12,8 +12,8 @@
 #include "runtime/feed/Model.h"
 #include "runtime/feed/PlanChoice.h"
 #include "tools/partita-run/Embedded.h"
+#include "tools/partita-run/Job.h"
 #include "tools/partita-run/Options.h"
-#include "tools/partita-run/Team.h"
 #include "tools/partita-run/show/Profile.h"
 
 #include "runtime/session/Session.h"
@@ -26,7 +26,7 @@ using namespace feed;
 struct Context {
   const Options &options;
   const Model &model;
-  Team &team;
+  Job &job;
   std::unique_ptr<Embedded> embedded;        ///< of a plain run in one process
   std::unique_ptr<runtime::Session> session; ///< of every other run
   Profile *profile = nullptr;                ///< null: none is recorded
@@ -40,30 +40,29 @@ runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
                                                  const PlanChoice &plans);
 
 /// The cores per device: as asked for, or an equal share.
-int threadsOf(const Options &options, const Team &team);
+int threadsOf(const Options &options, const Job &job);
 
 /// Whether devices of this process have cores of their own.
-bool haveRoom(const Options &options, const Team &team);
+bool haveRoom(const Options &options, const Job &job);
 
 /// Prints a remark on stderr if devices have more threads than there are cores.
-void remarkCores(const Options &options, const Team &team);
+void remarkCores(const Options &options, const Job &job);
 
 /// The session options that the command line asks for, for this process's
 /// devices.
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Model &model, const Team &team);
+                                       const Model &model, const Job &job);
 
 /// Loads the plan onto the devices of this process. `measure`: the session
 /// measures how much of its arenas a step writes, which takes time.
 runtime::Expected<std::unique_ptr<runtime::Session>>
-loadSession(const Options &options, const Model &model, Team &team,
+loadSession(const Options &options, const Model &model, Job &job,
             bool measure = false);
 
 /// Loads the plan for a look at where NaN begins. `keepNan`: with code that
 /// keeps NaN.
 runtime::Expected<std::unique_ptr<runtime::Session>>
-loadSearch(const Options &options, const Model &model, Team &team,
-           bool keepNan);
+loadSearch(const Options &options, const Model &model, Job &job, bool keepNan);
 
 /// Loads what the options ask for. A plain run goes through partita.h. Other
 /// runs need more than that interface offers, and use a session directly: some
@@ -93,7 +92,7 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress);
 runtime::Expected<InputTensors> prepareInputs(const Options &options,
                                               const PlanChoice &plans,
                                               const PlanChoice::Choice &choice,
-                                              Team &team);
+                                              Job &job);
 
 /// The plain run. Writes the outputs to --output, or a summary to stdout.
 /// Returns the exit status.

@@ -218,23 +218,23 @@ Status checkTestData(const Options &options, const Model &model) {
 
 int runTestData(Context &context) {
   Expected<std::vector<fs::path>> sets = findSets(context.options.testData);
-  if (!context.team.allWell(sets.status()))
+  if (!context.job.allWell(sets.status()))
     return 1;
   ComparisonReport report;
   for (const fs::path &folder : *sets) {
     Expected<InputTensors> inputs = readSet(context.model, folder);
-    if (!context.team.allWell(inputs.status()))
+    if (!context.job.allWell(inputs.status()))
       return 1;
     Expected<std::vector<Tensor>> outputs =
         runSamples(context, *inputs, /*showProgress=*/false);
     Status status = outputs.status();
-    if (status.ok() && context.team.root())
+    if (status.ok() && context.job.root())
       status = compareSet(context, folder, *outputs, report);
-    if (!context.team.allWell(status))
+    if (!context.job.allWell(status))
       return 1;
     remarkNan(context, *inputs, *outputs);
   }
-  if (!context.team.root())
+  if (!context.job.root())
     return 0;
   if (context.options.json)
     std::fputs(report.json().c_str(), stdout);

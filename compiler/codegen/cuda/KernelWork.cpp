@@ -54,7 +54,7 @@ std::optional<Reducing> getReducing(Operation *op) {
   using Found = std::optional<Reducing>;
   return llvm::TypeSwitch<Operation *, Found>(op)
       .Case([](nn::TopKOp topK) {
-        // A row is one team's, which compares its elements with each other.
+        // The threads of a row compare its elements with each other.
         const double columns = getSize(topK.getX(), 1);
         return Reducing{getSize(topK.getX(), 0), columns * columns};
       })

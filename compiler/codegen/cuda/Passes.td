@@ -21,18 +21,18 @@ class CudaPass<string flag> : Pass<flag, "::mlir::ModuleOp">;
 def EmitCudaKernelsPass : CudaPass<"emit-cuda-kernels"> {
   let summary = "write kernels as what each thread of a grid does";
   let description = [{
-    Reads each kernel's `nn.schedule` and `nn.grid`. With a team of 1, a thread
+    Reads each kernel's `nn.schedule` and `nn.grid`. With `row_threads` 1, a thread
     computes `width` neighbouring rows, of one element each; with a `tile`, a
     block computes the rows of one, and what it transposes goes through shared
-    memory (grid/Tile.h). With a larger team, a warp or a block computes a row:
+    memory (grid/Tile.h). Otherwise a warp or a block computes a row:
     its threads share the loops of each stage, combine what they have by
     shuffles, and keep temporaries in shared memory. With `columns`, a block has
-    as many rows, and the threads of their teams alternate. Recurrent layers,
+    as many rows, and their threads alternate. Recurrent layers,
     scans of long rows, and few elements of them have kernels of their own.
 
     ```mlir
     func.func @k0_relu(%a: tensor<4096xf32>, %out: tensor<4096xf32>) -> tensor<4096xf32>
-        attributes {nn.schedule = ..., nn.grid = {threads = 128, team = 1, width = 1}} { linalg.generic ... }
+        attributes {nn.schedule = ..., nn.grid = {threads = 128, row_threads = 1, width = 1}} { linalg.generic ... }
     ```
     becomes
     ```mlir
@@ -86,7 +86,7 @@ def SetCudaTargetPass : CudaPass<"set-cuda-target"> {
     CPUs.
 
     ```mlir
-    llvm.func @k0_relu(...) attributes {nn.grid = {threads = 128, team = 1, width = 1}}
+    llvm.func @k0_relu(...) attributes {nn.grid = {threads = 128, row_threads = 1, width = 1}}
     ```
     becomes
     ```mlir

@@ -67,14 +67,14 @@ std::vector<DeviceMemory> measureMemory(Context &context,
   std::vector<DeviceMemory> mine = context.session->memory();
   context.session.reset();
   Expected<std::unique_ptr<runtime::Session>> session = loadSession(
-      context.options, context.model, context.team, /*measure=*/true);
+      context.options, context.model, context.job, /*measure=*/true);
   Status status = session ? (*session)->run(binding) : session.status();
   if (!status.ok())
-    context.team.fail(status);
+    context.job.fail(status);
   const std::vector<DeviceMemory> measured = (*session)->memory();
   for (size_t d = 0; d < mine.size(); ++d)
     mine[d].arena_touched = measured[d].arena_touched;
-  const std::vector<uint8_t> bytes = context.team.gatherByDevice(
+  const std::vector<uint8_t> bytes = context.job.gatherByDevice(
       {reinterpret_cast<const uint8_t *>(mine.data()),
        mine.size() * sizeof(DeviceMemory)});
   std::vector<DeviceMemory> all(bytes.size() / sizeof(DeviceMemory));
@@ -89,12 +89,12 @@ constexpr int kProfiled = 1000;  ///< steps whose events are kept
 /// How much of the measurement `steps` steps are, warm-up included, of which
 /// the measured ones took `ns` here; 1 or more when it is over. All processes
 /// get the same.
-double measuredPart(const Options &options, Team &team, int64_t steps,
+double measuredPart(const Options &options, Job &job, int64_t steps,
                     double ns) {
   double part = double(steps) / (double(options.warmup) + options.runs);
   if (options.seconds == 0)
     return part;
-  team.max({&ns, 1});
+  job.max({&ns, 1});
   return std::min(part, ns / 1e9 / options.seconds);
 }
 
@@ -125,7 +125,7 @@ Result evaluate(const Model &model, const Measurement &measurement) {
   return result;
 }
 
-void printJson(const Model &model, const Team &team, const Result &result,
+void printJson(const Model &model, const Job &job, const Result &result,
                const Measurement &measurement, const ProfileTable *profile) {
   nlohmann::ordered_json json = {
       {"artifact", model.file},
@@ -152,7 +152,7 @@ void printJson(const Model &model, const Team &team, const Result &result,
   for (size_t i = 0; i < measurement.resident.size(); ++i) {
     const ResidentMemory &memory = measurement.resident[i];
     std::vector<std::string> names;
-    for (int device : team.devicesOf(int(i), model))
+    for (int device : job.devicesOf(int(i), model))
       names.push_back(model.deviceName(device));
     json["processes"].push_back(
         {{"devices", names},
@@ -235,12 +235,12 @@ double percentile(const std::vector<double> &sorted, double q) {
 WholeStep::WholeStep(Context &context, Feed &feed) {
   feed.fillWhole(binding);
   for (const Port &port : context.model.outputs) {
-    const bool used = port.usedBy(context.team.devices());
+    const bool used = port.usedBy(context.job.devices());
     Expected<runtime::Arena> bytes = runtime::Arena::map(
         used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
         "outputs");
     if (!bytes)
-      context.team.fail(bytes.status());
+      context.job.fail(bytes.status());
     binding.outputs.push_back(bytes->data());
     outputs.push_back(std::move(*bytes));
   }
@@ -249,7 +249,7 @@ WholeStep::WholeStep(Context &context, Feed &feed) {
 Measurement measureSteps(Context &context, const StepBinding &binding) {
   const Options &options = context.options;
   Measurement result;
-  Progress progress("measuring", kWhole, context.team.root() && !options.json);
+  Progress progress("measuring", kWhole, context.job.root() && !options.json);
   ResidentMemory resident = {statusBytes("VmRSS"), 0};
   double elapsed = 0; // ns of measured steps
   Sample sample;
@@ -257,7 +257,7 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
   for (int i = 0; !last; ++i) {
     // Steps begin together, or a process would fill its pipeline while others
     // still drain theirs and the times would not be those of a step.
-    context.team.barrier();
+    context.job.barrier();
     if (i == options.warmup)
       result.heap = -double(runtime::stepHeapCounts().heap);
     auto begin = std::chrono::steady_clock::now();
@@ -265,10 +265,10 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
     std::chrono::duration<double, std::nano> wall =
         std::chrono::steady_clock::now() - begin;
     if (!status.ok())
-      context.team.fail(status);
+      context.job.fail(status);
     if (i >= options.warmup)
       elapsed += wall.count();
-    const double done = measuredPart(options, context.team, i + 1, elapsed);
+    const double done = measuredPart(options, context.job, i + 1, elapsed);
     progress.update(int64_t(done * kWhole));
     if (i < options.warmup)
       continue;
@@ -293,14 +293,14 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
   result.steps = sample.count();
   result.heap += double(runtime::stepHeapCounts().heap);
   (void)reportNan(context);
-  context.team.max(result.wall);
+  context.job.max(result.wall);
   if (context.profile)
     for (double wall : result.wall)
       context.profile->addStep(wall);
-  context.team.sum(result.busy);
-  context.team.sum({&result.heap, 1});
+  context.job.sum(result.busy);
+  context.job.sum({&result.heap, 1});
   resident.peak = statusBytes("VmHWM");
-  for (const std::vector<uint8_t> &part : context.team.gather(
+  for (const std::vector<uint8_t> &part : context.job.gather(
            {reinterpret_cast<const uint8_t *>(&resident), sizeof resident}))
     std::memcpy(&result.resident.emplace_back(), part.data(), sizeof resident);
   return result;
@@ -315,25 +315,25 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
   for (int64_t i = 0; i < std::min(steps, kMost); ++i)
     whole.push_back(std::make_unique<WholeStep>(context, feed));
   std::array<uint64_t, size_t(kMost)> tickets = {};
-  context.team.barrier();
+  context.job.barrier();
   auto begin = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < steps + kMost; ++i) {
     uint64_t &ticket = tickets[size_t(i % kMost)];
     if (i >= kMost && i - kMost < steps)
       if (Status status = context.session->wait(ticket); !status.ok())
-        context.team.fail(status);
+        context.job.fail(status);
     if (i >= steps)
       continue;
     Expected<uint64_t> next =
         context.session->submit(whole[size_t(i % kMost)]->binding);
     if (!next)
-      context.team.fail(next.status());
+      context.job.fail(next.status());
     ticket = *next;
   }
   std::chrono::duration<double, std::nano> wall =
       std::chrono::steady_clock::now() - begin;
   double ns = wall.count() / double(steps);
-  context.team.max({&ns, 1});
+  context.job.max({&ns, 1});
   return ns;
 }
 
@@ -341,8 +341,8 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
 
 int runBenchmark(Context &context, const InputTensors &inputs) {
   const Model &model = context.model;
-  Expected<Feed> feed = Feed::create(model, inputs, context.team.devices());
-  if (!context.team.allWell(feed.status()))
+  Expected<Feed> feed = Feed::create(model, inputs, context.job.devices());
+  if (!context.job.allWell(feed.status()))
     return 1;
   const WholeStep step(context, *feed);
   Measurement measurement = measureSteps(context, step.binding);
@@ -350,20 +350,21 @@ int runBenchmark(Context &context, const InputTensors &inputs) {
   measurement.memory = measureMemory(context, step.binding);
   std::optional<ProfileTable> profile;
   if (context.options.profileTable) {
-    std::vector<Profile::Event> events = context.profile->gather(context.team);
-    if (context.team.root())
+    std::vector<Profile::Event> events = context.profile->gather(context.job);
+    if (context.job.root())
       profile.emplace(model, events, context.profile->stepNs());
   }
-  if (!context.team.root())
+  if (!context.job.root())
     return 0;
   Result result = evaluate(model, measurement);
   if (context.options.json)
-    printJson(model, context.team, result, measurement,
+    printJson(model, context.job, result, measurement,
               profile ? &*profile : nullptr);
   else
     printText(model, result, measurement, context.options.warmup);
   if (!context.options.json && profile)
-    std::fputs(("\n" + profile->text(model, context.options.top)).c_str(), stdout);
+    std::fputs(("\n" + profile->text(model, context.options.top)).c_str(),
+               stdout);
   return 0;
 }
 

@@ -74,7 +74,7 @@ Status write(const std::string &path, const std::string &text) {
 } // namespace
 
 Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
-                                    Team &team) {
+                                    Job &job) {
   auto fail = [&](const std::string &what) {
     return Status::error("'" + options.calibrate + "' " + what);
   };
@@ -105,7 +105,7 @@ Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
     return Status::error("'" + model.file +
                          "' was compiled without the measurements of '" +
                          options.calibrate + "'" + again);
-  const int threads = threadsOf(options, team);
+  const int threads = threadsOf(options, job);
   if (model.plan->threads() != threads)
     return Status::error("the times of '" + model.file + "' are those of " +
                          coresText(model.plan->threads()) +
@@ -146,7 +146,7 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
   return times;
 }
 
-Status addTimes(const Options &options, const Model &model, Team &team,
+Status addTimes(const Options &options, const Model &model, Job &job,
                 const std::vector<Profile::Event> &events,
                 const std::vector<double> &stepNs) {
   const std::map<uint64_t, WorkTime> times = collectWork(model, events, stepNs);
@@ -155,7 +155,7 @@ Status addTimes(const Options &options, const Model &model, Team &team,
     all.ns += time.ns;
     all.modelledNs += time.modelledNs;
   }
-  Expected<MachineSpeeds> machine = readMachine(options, model, team);
+  Expected<MachineSpeeds> machine = readMachine(options, model, job);
   if (!machine)
     return machine.status();
   auto &known = findTeam(*machine, model.plan->threads())->work[model.devices];
@@ -192,17 +192,17 @@ Status addTimes(const Options &options, const Model &model, Team &team,
 
 int runModelCalibration(Context &context, const InputTensors &inputs) {
   Expected<Feed> feed =
-      Feed::create(context.model, inputs, context.team.devices());
-  if (!context.team.allWell(feed.status()))
+      Feed::create(context.model, inputs, context.job.devices());
+  if (!context.job.allWell(feed.status()))
     return 1;
   const WholeStep step(context, *feed);
   measureSteps(context, step.binding);
-  std::vector<Profile::Event> events = context.profile->gather(context.team);
+  std::vector<Profile::Event> events = context.profile->gather(context.job);
   Status status;
-  if (context.team.root())
-    status = addTimes(context.options, context.model, context.team, events,
+  if (context.job.root())
+    status = addTimes(context.options, context.model, context.job, events,
                       context.profile->stepNs());
-  return context.team.allWell(status) ? 0 : 1;
+  return context.job.allWell(status) ? 0 : 1;
 }
 
 } // namespace partita::run

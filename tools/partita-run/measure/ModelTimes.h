@@ -25,7 +25,7 @@ namespace partita::run {
 /// Reads the file of --calibrate. Fails unless the artifact was compiled with
 /// that file, for as many cores per device as the run will have.
 runtime::Expected<runtime::MachineSpeeds>
-readMachine(const Options &options, const Model &model, Team &team);
+readMachine(const Options &options, const Model &model, Job &job);
 
 /// The times of the work of a step, by key. Only steps whose own time is in the
 /// middle half count. So the times add up to about the median of a step.
@@ -34,7 +34,7 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
             const std::vector<double> &stepNs);
 
 /// Adds the times of steps to the file, and says so.
-runtime::Status addTimes(const Options &options, const Model &model, Team &team,
+runtime::Status addTimes(const Options &options, const Model &model, Job &job,
                          const std::vector<Profile::Event> &events,
                          const std::vector<double> &stepNs);
 

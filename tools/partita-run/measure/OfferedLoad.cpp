@@ -245,23 +245,23 @@ void printLoadAsText(const Options &options, const Model &model,
 
 } // namespace
 
-int runOfferedLoad(const Options &options, const Model &model, Team &team,
+int runOfferedLoad(const Options &options, const Model &model, Job &job,
                    const InputTensors &inputs) {
-  if (team.distributed())
-    team.fail(Status::error("--rate needs all devices in one process: start "
-                            "partita-run without mpirun"));
+  if (job.distributed())
+    job.fail(Status::error("--rate needs all devices in one process: start "
+                           "partita-run without mpirun"));
   const double seconds = options.seconds > 0 ? options.seconds : kSeconds;
   const std::vector<std::vector<Tensor>> samples = cutSamples(model, inputs);
   if (samples.empty())
-    team.fail(Status::error("there is no memory for samples"));
+    job.fail(Status::error("there is no memory for samples"));
   Expected<std::unique_ptr<Stream>> stream =
-      Stream::create(model, sessionOptions(options, model, team),
+      Stream::create(model, sessionOptions(options, model, job),
                      {.delay_s = options.batchDelay / 1e3});
   if (!stream)
-    team.fail(stream.status());
+    job.fail(stream.status());
   Expected<Load> load = Offer(options, **stream, samples).run(seconds);
   if (!load)
-    team.fail(load.status());
+    job.fail(load.status());
   std::sort(load->latencies.begin(), load->latencies.end());
   (options.json ? printLoadAsJson : printLoadAsText)(options, model, *load,
                                                      seconds);

@@ -17,7 +17,7 @@ namespace partita::run {
 /// counts from the time at which it should have come. So the latencies show
 /// whether a stream cannot keep up. Prints latencies and the served load; with
 /// --json one object. All devices must be in this process.
-int runOfferedLoad(const Options &options, const Model &model, Team &team,
+int runOfferedLoad(const Options &options, const Model &model, Job &job,
                    const InputTensors &inputs);
 
 } // namespace partita::run

@@ -326,10 +326,10 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
   return text + "\n]}\n";
 }
 
-std::vector<Profile::Event> Profile::gather(Team &team) const {
+std::vector<Profile::Event> Profile::gather(Job &job) const {
   // The clock's value follows a barrier, so that it means the same moment
   // everywhere.
-  team.barrier();
+  job.barrier();
   const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                           std::chrono::steady_clock::now().time_since_epoch())
                           .count();
@@ -338,9 +338,9 @@ std::vector<Profile::Event> Profile::gather(Team &team) const {
   if (!events.empty())
     std::memcpy(mine.data() + sizeof now, events.data(),
                 events.size() * sizeof(Event));
-  std::vector<std::vector<uint8_t>> parts = team.gather(mine);
+  std::vector<std::vector<uint8_t>> parts = job.gather(mine);
   std::vector<Event> all;
-  if (!team.root())
+  if (!job.root())
     return all;
   for (const std::vector<uint8_t> &part : parts) {
     int64_t clock = 0;

@@ -19,7 +19,7 @@
 #define PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILE_H
 
 #include "runtime/feed/Model.h"
-#include "tools/partita-run/Team.h"
+#include "tools/partita-run/Job.h"
 
 #include "runtime/session/Session.h"
 
@@ -42,7 +42,7 @@ public:
 
   /// Brings the events of all processes to process 0, with times of its clock.
   /// Empty on the other processes.
-  std::vector<Event> gather(Team &team) const;
+  std::vector<Event> gather(Job &job) const;
   const std::vector<double> &stepNs() const { return steps; }
 
 private:

@@ -26,7 +26,7 @@ RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep,
                    .larger_is_better = metric != "eval_loss"},
                   std::move(data)) {}
 
-Expected<Progress> RunFolder::resume(uint64_t seed) {
+Expected<runtime::train::Progress> RunFolder::resume(uint64_t seed) {
   auto resumed = checkpoints.resume(seed);
   if (!resumed)
     return resumed.status();
@@ -62,7 +62,7 @@ Status RunFolder::open() {
   return Status();
 }
 
-Status RunFolder::save(const Progress &progress) {
+Status RunFolder::save(const runtime::train::Progress &progress) {
   return checkpoints.save(progress);
 }
 

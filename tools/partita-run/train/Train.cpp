@@ -13,13 +13,13 @@
 #include "runtime/data/Loader.h"
 #include "runtime/trainer/TrainedModel.h"
 #include "runtime/trainer/Trainer.h"
+#include "tools/partita-run/Job.h"
 #include "tools/partita-run/Run.h"
-#include "tools/partita-run/Team.h"
 #include "tools/partita-run/measure/ModelTimes.h"
 #include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/train/JobProcesses.h"
 #include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
-#include "tools/partita-run/train/TeamProcesses.h"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -97,14 +97,14 @@ openData(const Trainer &trainer, const std::vector<std::string> &arguments,
 /// the first one prints and writes files.
 class Training {
 public:
-  Training(const Options &options, Team &team)
-      : options(options), team(team), processes(team, options) {}
+  Training(const Options &options, Job &job)
+      : options(options), job(job), processes(job, options) {}
 
   /// An error is the same in all processes.
   Status run() {
     if (Status status = open(); !status.ok())
       return status;
-    team.stopOnSignals();
+    job.stopOnSignals();
     announce();
     begin = reported = Clock::now();
     firstStep = trainer->steps();
@@ -135,7 +135,7 @@ public:
           next.sample + trainer->samplesPerStep() > loader->samples();
       if (endsEpoch)
         next.epoch += 1, next.sample = 0;
-      stops = team.stopAsked();
+      stops = job.stopAsked();
       const bool isLast = trainer->steps() == lastStep || stops;
       const bool isDue =
           options.training.evalEvery > 0
@@ -164,11 +164,11 @@ private:
   Status open() {
     if (Status status = openTrainer(); !status.ok())
       return status;
-    if (Status status = team.agree(setStates()); !status.ok())
+    if (Status status = job.agree(setStates()); !status.ok())
       return status;
     if (Status status = openFolder(); !status.ok())
       return status;
-    if (Status status = team.agree(openSamples()); !status.ok())
+    if (Status status = job.agree(openSamples()); !status.ok())
       return status;
     if (Status status = compareSamples(); !status.ok())
       return status;
@@ -177,21 +177,20 @@ private:
 
   Status openTrainer() {
     auto artifacts = runtime::Artifact::openTraining(options.artifact);
-    if (Status status = team.agree(artifacts.status()); !status.ok())
+    if (Status status = job.agree(artifacts.status()); !status.ok())
       return status;
     model = std::make_unique<const Model>(artifacts->train);
     if (Status status =
-            team.agree(team.check(*model, /*plan=*/0, options.deviceMap));
+            job.agree(job.check(*model, /*plan=*/0, options.deviceMap));
         !status.ok())
       return status;
     // What they do together from here on depends on flags.
-    if (Status status =
-            team.requireSame("flags of --train", flagsText(options));
+    if (Status status = job.requireSame("flags of --train", flagsText(options));
         !status.ok())
       return status;
     auto opened =
-        Trainer::open(options.artifact, sessionOptions(options, *model, team),
-                      team.distributed() ? &processes : nullptr);
+        Trainer::open(options.artifact, sessionOptions(options, *model, job),
+                      job.distributed() ? &processes : nullptr);
     if (!opened)
       return opened.status();
     trainer = std::move(*opened);
@@ -204,9 +203,9 @@ private:
     if (Status status = checkTracePath(options.profile); !status.ok())
       return status;
     if (!options.calibrate.empty())
-      if (auto machine = readMachine(options, *model, team); !machine)
+      if (auto machine = readMachine(options, *model, job); !machine)
         return machine.status();
-    if (!options.training.exportTo.empty() && team.root())
+    if (!options.training.exportTo.empty() && job.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
           !status.ok())
@@ -264,7 +263,7 @@ private:
   /// For other processes.
   Status describe(const std::vector<data::LoaderInput> &inputs,
                   std::string &said) const {
-    if (!team.distributed())
+    if (!job.distributed())
       return Status();
     auto text = samplesText(inputs);
     if (text)
@@ -273,26 +272,26 @@ private:
   }
 
   Status compareSamples() {
-    if (Status status = team.requireSame("samples of --data", samplesSaid);
+    if (Status status = job.requireSame("samples of --data", samplesSaid);
         !status.ok())
       return status;
     if (Status status =
-            team.requireSame("samples of --eval-data", evalSamplesSaid);
+            job.requireSame("samples of --eval-data", evalSamplesSaid);
         !status.ok())
       return status;
-    return team.requireSame("newest checkpoint",
-                            std::to_string(next.step) + " " +
-                                std::to_string(next.epoch) + " " +
-                                std::to_string(next.sample));
+    return job.requireSame("newest checkpoint",
+                           std::to_string(next.step) + " " +
+                               std::to_string(next.epoch) + " " +
+                               std::to_string(next.sample));
   }
 
   /// The next samples, if all processes have some.
   Expected<const data::LoadedStep *> nextOf(data::Loader &from) {
     auto loaded = from.next();
     uint8_t failed = !loaded.ok();
-    team.join({&failed, 1});
-    if (failed && team.distributed())
-      return team.agree(loaded.status());
+    job.join({&failed, 1});
+    if (failed && job.distributed())
+      return job.agree(loaded.status());
     return loaded;
   }
 
@@ -309,7 +308,7 @@ private:
       if (!found)
         return found.status();
       next = *found;
-      if (!options.json && team.root())
+      if (!options.json && job.root())
         std::printf("goes on after step %" PRId64 "\n", next.step);
     }
     next.seed = training.seed;
@@ -337,7 +336,7 @@ private:
   }
 
   void announce() {
-    if (options.json || !team.root())
+    if (options.json || !job.root())
       return;
     std::printf(
         "%" PRId64 " samples, %" PRId64 " a step (%" PRId64 " x %" PRId64
@@ -367,7 +366,7 @@ private:
   void note(const StepResult &result) {
     last = result;
     if (result.skipped) {
-      if (skipped++ == 0 && team.root()) {
+      if (skipped++ == 0 && job.root()) {
         wipe();
         std::fprintf(stderr, "partita-run: remark: %s. The step is skipped\n",
                      result.why.c_str());
@@ -395,8 +394,8 @@ private:
   Status writeProfile() {
     if (!options.wantsProfile())
       return Status();
-    std::vector<Profile::Event> events = profile.gather(team);
-    if (!team.root())
+    std::vector<Profile::Event> events = profile.gather(job);
+    if (!job.root())
       return Status();
     if (options.profileTable)
       std::printf("\nsamples were waited for in %s of the time\n%s",
@@ -408,7 +407,7 @@ private:
                       .c_str());
     if (!options.calibrate.empty())
       if (Status status =
-              addTimes(options, *model, team, events, profile.stepNs());
+              addTimes(options, *model, job, events, profile.stepNs());
           !status.ok())
         return status;
     return options.profile.empty()
@@ -437,7 +436,7 @@ private:
 
   Expected<Evaluation> evaluate() {
     auto held = evaluation();
-    if (Status status = team.agree(held.status()); !status.ok())
+    if (Status status = job.agree(held.status()); !status.ok())
       return status;
     Evaluation total;
     std::vector<const uint8_t *> pointers;
@@ -481,12 +480,12 @@ private:
 
   /// Prints a line, and keeps it in the logs.
   Status tell(const nlohmann::ordered_json &line) {
-    if (!team.root())
+    if (!job.root())
       return Status();
     print(line);
     const Status status = folder ? folder->write(recordOf(line)) : Status();
-    if (!status.ok() && team.distributed())
-      team.fail(status); // the others go on
+    if (!status.ok() && job.distributed())
+      job.fail(status); // the others go on
     return status;
   }
 
@@ -565,7 +564,7 @@ private:
 
   /// A bar, if somebody looks.
   void draw() {
-    if (options.json || !team.root() || !isatty(STDERR_FILENO) ||
+    if (options.json || !job.root() || !isatty(STDERR_FILENO) ||
         secondsSince(drawn) < kSecondsPerBar)
       return;
     drawn = Clock::now();
@@ -593,14 +592,14 @@ private:
   }
 
   Status finish() {
-    if (stops && !options.json && team.root())
+    if (stops && !options.json && job.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
                   folder ? "; --resume goes on" : "");
-    if (skipped > 0 && !options.json && team.root())
+    if (skipped > 0 && !options.json && job.root())
       std::printf("%s skipped, because their loss or gradients were not "
                   "finite\n",
                   abi::countOf(skipped, "step").c_str());
-    if (Status status = team.agree(writeProfile()); !status.ok())
+    if (Status status = job.agree(writeProfile()); !status.ok())
       return status;
     if (options.training.exportTo.empty())
       return Status();
@@ -613,8 +612,8 @@ private:
   static constexpr int64_t kMeasuredSteps = 200; ///< by --calibrate
 
   const Options &options;
-  Team &team;
-  TeamProcesses processes;
+  Job &job;
+  JobProcesses processes;
   std::unique_ptr<const Model> model; ///< the plan that learns
   Profile profile;
   std::unique_ptr<Trainer> trainer;
@@ -637,11 +636,11 @@ private:
 } // namespace
 
 int runTraining(const Options &options) {
-  Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
-  Status status = team.status();
-  const bool root = !team || (*team)->root();
-  if (team)
-    status = Training(options, **team).run();
+  Expected<std::unique_ptr<Job>> job = Job::start(options.timeout);
+  Status status = job.status();
+  const bool root = !job || (*job)->root();
+  if (job)
+    status = Training(options, **job).run();
   if (status.ok())
     return 0;
   if (root)

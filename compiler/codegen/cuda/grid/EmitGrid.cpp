@@ -43,7 +43,7 @@ public:
       prepareAll(b);
       return emitTile(b, context, loc, target, name, block);
     }
-    if (schedule.team == 1)
+    if (schedule.rowThreads == 1)
       openPoints(b, block);
     else
       openRow(b, block);
@@ -81,7 +81,7 @@ private:
     if (isKept(*stage))
       return;
     auto type = cast<RankedTensorType>(generic.getResult(0).getType());
-    KernelBuffer buffer = context.team.allocate(
+    KernelBuffer buffer = context.rowThreads.allocate(
         b, op.getLoc(), schedule.kernel.getTileShape(*stage),
         type.getElementType());
     buffer.rows = schedule.kernel.getRows(*stage);
@@ -140,12 +140,12 @@ private:
   }
 
   void openRow(OpBuilder &b, Value block) {
-    context.team.begin(b, loc, block);
-    guard(b, context.team.row,
+    context.rowThreads.begin(b, loc, block);
+    guard(b, context.rowThreads.row,
           schedule.columns > 1 ||
-              schedule.getBlocks() * (schedule.threads / schedule.team) ==
+              schedule.getBlocks() * (schedule.threads / schedule.rowThreads) ==
                   schedule.kernel.extent);
-    place(b, context.team.row);
+    place(b, context.rowThreads.row);
   }
 
   /// The place of a row along each row dimension.

@@ -15,7 +15,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_EMITGRID_H
 #define PARTITA_COMPILER_CODEGEN_CUDA_GRID_EMITGRID_H
 
-#include "compiler/codegen/cuda/grid/Team.h"
+#include "compiler/codegen/cuda/grid/RowThreads.h"
 
 namespace partita::codegen::cuda {
 
@@ -48,12 +48,12 @@ struct GridContext {
   GridContext(const GridSchedule &schedule, mlir::ModuleOp target,
               llvm::StringRef kernel)
       : schedule(schedule), buffers(schedule.kernel),
-        team(target, kernel, schedule) {}
+        rowThreads(target, kernel, schedule) {}
 
   const GridSchedule &schedule;
   EmitContext buffers;
-  Team team;
-  /// By stage: the one element of its row, which every thread of the team has,
+  RowThreads rowThreads;
+  /// By stage: the one element of its row, which every thread of the row has,
   /// or the elements of the thread's rows.
   llvm::DenseMap<mlir::Operation *, mlir::Value> elements;
   /// Of operands of a tile: the element of the thread's row.

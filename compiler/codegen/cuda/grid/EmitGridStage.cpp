@@ -7,8 +7,8 @@
 //
 // A stage of one element a row:
 //   points   the thread computes it, for each of its rows
-//   teams    each thread combines a part of the elements, then the team
-//            combines what its threads have; all threads keep the result
+//   rows     each thread combines a part of the elements, then the threads
+//            combine what they have; all of them keep the result
 // A stage of many elements a row: each thread computes some of them.
 //
 //===----------------------------------------------------------------------===//
@@ -73,10 +73,10 @@ public:
       // Earlier stages may still read there. What this one reads at the place
       // that it writes, the same thread reads.
       if (isInPlace() && &stage != &context.schedule.kernel.stages.front())
-        context.team.barrier(b, loc);
+        context.rowThreads.barrier(b, loc);
       emitElements(b);
       if (op != context.schedule.kernel.stages.back().op)
-        context.team.barrier(b, loc);
+        context.rowThreads.barrier(b, loc);
     }
   }
 
@@ -124,7 +124,7 @@ private:
 
   /// The stage's only element of a row, which the thread keeps.
   void emitElement(OpBuilder &b) {
-    const bool points = context.schedule.team == 1;
+    const bool points = context.schedule.rowThreads == 1;
     if (points) {
       const int last =
           static_cast<int>(context.schedule.kernel.sizes.size()) - 1;
@@ -134,7 +134,7 @@ private:
         point.vectorLoop = loop - stage.rows.begin();
     }
     Value element = !points && combiner && countReduced(stage) > 1
-                        ? emitTeamReduction(b)
+                        ? emitSharedReduction(b)
                         : emitReduction(b, 0, emitStart(b));
     if (isKept(stage))
       context.elements[op] = element;
@@ -142,29 +142,29 @@ private:
       return;
     OpBuilder::InsertionGuard guard(b);
     if (!points) {
-      // One thread writes where all of the team have read.
+      // One thread writes where all of the row have read.
       if (isInPlace())
-        context.team.barrier(b, loc);
-      auto branch = scf::IfOp::create(b, loc, context.team.stores,
+        context.rowThreads.barrier(b, loc);
+      auto branch = scf::IfOp::create(b, loc, context.rowThreads.stores,
                                       /*withElseRegion=*/false);
       {
         OpBuilder inner = branch.getThenBodyBuilder();
         store(inner, element);
       }
       if (!isKept(stage))
-        context.team.barrier(b, loc);
+        context.rowThreads.barrier(b, loc);
       return;
     }
     store(b, element);
   }
 
-  /// The elements of a row are dealt out to the threads of the team.
+  /// The elements of a row are dealt out to its threads.
   void emitElements(OpBuilder &b) {
     point.vectorLoop = inRow.back();
     point.width = reduction.empty() ? getVectorWidth(stage, inRow.back()) : 1;
-    auto loop =
-        scf::ForOp::create(b, loc, first(b), constant(b, countPoints(stage)),
-                           constant(b, point.width * context.team.size()));
+    auto loop = scf::ForOp::create(
+        b, loc, first(b), constant(b, countPoints(stage)),
+        constant(b, point.width * context.rowThreads.size()));
     OpBuilder inner(loop.getBody()->getTerminator());
     placeAll(inner, inRow, loop.getInductionVar());
     store(inner, emitReduction(inner, 0, emitStart(inner)));
@@ -173,8 +173,8 @@ private:
   /// The first position of the thread.
   Value first(OpBuilder &b) {
     if (point.width == 1)
-      return context.team.lane;
-    return arith::MulIOp::create(b, loc, context.team.lane,
+      return context.rowThreads.lane;
+    return arith::MulIOp::create(b, loc, context.rowThreads.lane,
                                  constant(b, point.width));
   }
 
@@ -206,12 +206,12 @@ private:
     return loop.getResult(0);
   }
 
-  Value emitTeamReduction(OpBuilder &b) {
+  Value emitSharedReduction(OpBuilder &b) {
     point.vectorLoop = reduction.back();
     point.width = getVectorWidth(stage, reduction.back());
     auto loop =
         scf::ForOp::create(b, loc, first(b), constant(b, countReduced(stage)),
-                           constant(b, point.width * context.team.size()),
+                           constant(b, point.width * context.rowThreads.size()),
                            ValueRange{emitStart(b)});
     OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
     placeAll(inner, reduction, loop.getInductionVar());
@@ -228,7 +228,7 @@ private:
       all = sum;
       point.width = 1;
     }
-    return context.team.reduce(
+    return context.rowThreads.reduce(
         b, loc, all,
         [&](OpBuilder &at, Value x, Value y) { return combine(at, x, y); });
   }

@@ -34,7 +34,7 @@ int64_t GridSchedule::getBlocks() const {
       blocks *= llvm::divideCeil(size, rows);
     return blocks;
   }
-  const int64_t rows = team == 1 ? threads * width : threads / team;
+  const int64_t rows = rowThreads == 1 ? threads * width : threads / rowThreads;
   return std::max<int64_t>(llvm::divideCeil(kernel.extent, rows), 1);
 }
 
@@ -221,16 +221,16 @@ GridSchedule scheduleGrid(func::FuncOp func) {
   GridSchedule schedule;
   schedule.kernel = scheduleKernel(func, /*tiled=*/false);
   int64_t longest = 0;
-  bool teams = false;
+  bool shares = false;
   for (const StageSchedule &stage : schedule.kernel.stages) {
     const int64_t points = countPoints(stage);
     longest = std::max(longest, points * countReduced(stage));
-    teams |= points != 1 || runsAlongRows(stage) || !isKept(stage);
+    shares |= points != 1 || runsAlongRows(stage) || !isKept(stage);
   }
-  if (!teams) {
+  if (!shares) {
     if (int64_t columns = chooseColumns(schedule.kernel, schedule.threads)) {
       schedule.columns = columns;
-      schedule.team = schedule.threads / columns;
+      schedule.rowThreads = schedule.threads / columns;
       return schedule;
     }
     schedule.width = getRowsOfThread(schedule.kernel);
@@ -240,8 +240,8 @@ GridSchedule scheduleGrid(func::FuncOp func) {
       schedule.tile = chooseTile(schedule.kernel, *transposition);
     return schedule;
   }
-  schedule.team = longest <= kWarpElements ? kWarp : schedule.threads;
-  if (schedule.team == kWarp) {
+  schedule.rowThreads = longest <= kWarpElements ? kWarp : schedule.threads;
+  if (schedule.rowThreads == kWarp) {
     schedule.threads = 4 * kWarp;
     if (getSharedBytes(schedule) > kMostSharedBytes)
       schedule.threads = kWarp;
@@ -257,9 +257,10 @@ int64_t getSharedBytes(const GridSchedule &schedule) {
   const int64_t partials =
       static_cast<int64_t>(schedule.kernel.stages.size()) *
       (schedule.columns > 1 ? 8 * schedule.threads : 8 * kWarp);
-  return schedule.team == 1
+  return schedule.rowThreads == 1
              ? 0
-             : schedule.kernel.stackBytes * (schedule.threads / schedule.team) +
+             : schedule.kernel.stackBytes *
+                       (schedule.threads / schedule.rowThreads) +
                    partials;
 }
 
@@ -268,7 +269,7 @@ void writeGrid(func::FuncOp func, const GridSchedule &schedule) {
   Builder b(func.getContext());
   SmallVector<NamedAttribute> attributes{
       b.getNamedAttr("threads", b.getI64IntegerAttr(schedule.threads)),
-      b.getNamedAttr("team", b.getI64IntegerAttr(schedule.team)),
+      b.getNamedAttr("row_threads", b.getI64IntegerAttr(schedule.rowThreads)),
       b.getNamedAttr("width", b.getI64IntegerAttr(schedule.width)),
   };
   if (schedule.columns != 1)
@@ -283,7 +284,7 @@ void writeGrid(func::FuncOp func, const GridSchedule &schedule) {
 /// Whether the tile is of the two dimensions of a kernel that transposes.
 static bool isTile(const GridSchedule &schedule) {
   auto transposition = findTransposition(schedule.kernel);
-  if (!transposition || schedule.team != 1 || schedule.width != 1 ||
+  if (!transposition || schedule.rowThreads != 1 || schedule.width != 1 ||
       schedule.tile.size() != schedule.kernel.sizes.size())
     return false;
   for (auto [row, extent] : llvm::enumerate(schedule.tile))
@@ -310,20 +311,21 @@ FailureOr<GridSchedule> readGrid(func::FuncOp func) {
     value = number ? number.getInt() : 1;
   };
   read("threads", schedule.threads);
-  read("team", schedule.team);
+  read("row_threads", schedule.rowThreads);
   read("width", schedule.width);
   if (attr.contains("columns"))
     read("columns", schedule.columns);
   for (int64_t tile : schedule.kernel.tiles)
     whole &= tile == 1;
   if (schedule.columns == 1)
-    whole &= schedule.team == 1 || schedule.team == kWarp ||
-             schedule.team == schedule.threads;
+    whole &= schedule.rowThreads == 1 || schedule.rowThreads == kWarp ||
+             schedule.rowThreads == schedule.threads;
   else
-    whole &= schedule.team > 1 && llvm::isPowerOf2_64(schedule.team) &&
-             schedule.team * schedule.columns == schedule.threads;
+    whole &= schedule.rowThreads > 1 &&
+             llvm::isPowerOf2_64(schedule.rowThreads) &&
+             schedule.rowThreads * schedule.columns == schedule.threads;
   whole &= schedule.threads <= 1024 && schedule.threads % kWarp == 0;
-  if (schedule.team == 1 || schedule.columns != 1)
+  if (schedule.rowThreads == 1 || schedule.columns != 1)
     for (const StageSchedule &stage : schedule.kernel.stages)
       whole &= countPoints(stage) == 1 && isKept(stage);
   if (auto tile = attr.getAs<DenseI64ArrayAttr>("tile")) {
@@ -331,7 +333,7 @@ FailureOr<GridSchedule> readGrid(func::FuncOp func) {
     whole &= isTile(schedule);
   }
   if (schedule.width != 1)
-    whole &= schedule.team == 1 &&
+    whole &= schedule.rowThreads == 1 &&
              getRowsOfThread(schedule.kernel) % schedule.width == 0;
   if (!whole)
     return func.emitError("the kernel's grid is not one of its stages");

@@ -12,11 +12,11 @@
 //            one element in every stage, so that no thread needs another's.
 //   tiles    the same, for kernels that transpose: a block computes the rows of
 //            a tile, so that it loads and stores whole lines (Tile.h)
-//   teams    a warp, or a whole block, computes a row: its threads share the
+//   rows     a warp, or a whole block, computes a row: its threads share the
 //            loops of each stage, one after the other.
-//   columns  a block computes a few neighbouring rows, each by a team. The
-//            threads of these teams alternate, so that neighbours read along
-//            the rows.
+//   columns  a block computes a few neighbouring rows, each by several
+//            threads. The threads of these rows alternate, so that neighbours
+//            read along the rows.
 //
 //   relu of 1000000          points: 250000 threads of 4 elements
 //   column sums of 64x50000  points: a thread a column
@@ -40,11 +40,11 @@ inline constexpr int64_t kVectorBytes = 16;
 inline constexpr int64_t kMostSharedBytes = 48 * 1024;
 
 struct GridSchedule {
-  KernelSchedule kernel; ///< its tiles are single rows
-  int64_t threads = 256; ///< of a block
-  int64_t team = 1;      ///< threads that share a row; 1: points
-  int64_t width = 1;     ///< of points: the rows of a thread
-  int64_t columns = 1;   ///< rows of a block whose teams' threads alternate
+  KernelSchedule kernel;  ///< its tiles are single rows
+  int64_t threads = 256;  ///< of a block
+  int64_t rowThreads = 1; ///< threads that share a row; 1: points
+  int64_t width = 1;      ///< of points: the rows of a thread
+  int64_t columns = 1;    ///< rows of a block whose threads alternate
   /// Rows of a block's tile along each row dimension; empty: no tiles.
   llvm::SmallVector<int64_t> tile;
 
@@ -59,9 +59,9 @@ int64_t getSharedBytes(const GridSchedule &schedule);
 
 /// The attribute of a kernel that says how rows are dealt out.
 ///
-///   nn.grid = {threads = 256, team = 1, width = 4}
-///   nn.grid = {threads = 256, team = 1, width = 1, tile = [1, 32, 32]}
-///   nn.grid = {threads = 256, team = 8, width = 1, columns = 32}
+///   nn.grid = {threads = 256, row_threads = 1, width = 4}
+///   nn.grid = {threads = 256, row_threads = 1, width = 1, tile = [1, 32, 32]}
+///   nn.grid = {threads = 256, row_threads = 8, width = 1, columns = 32}
 inline constexpr llvm::StringLiteral kGridAttr = "nn.grid";
 
 /// On an argument of a kernel: its address is a multiple of its element's size

@@ -8,7 +8,7 @@
 #include "compiler/codegen/cuda/recurrent/GateFunction.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
-#include "compiler/codegen/cuda/grid/Team.h"
+#include "compiler/codegen/cuda/grid/RowThreads.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

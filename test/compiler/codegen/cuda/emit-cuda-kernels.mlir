@@ -11,7 +11,7 @@
 // CHECK: vector.load %[[X]]{{.*}} {alignment = 16 : i64}
 // CHECK: vector.store %{{.*}}, %[[R]]{{.*}} {alignment = 16 : i64}
 func.func @points(%x: tensor<132000xf32>, %r: tensor<132000xf32>) -> tensor<132000xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<132000xf32>) outs(%r : tensor<132000xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = arith.mulf %in, %in : f32
@@ -30,7 +30,7 @@ func.func @points(%x: tensor<132000xf32>, %r: tensor<132000xf32>) -> tensor<1320
 // CHECK: vector.load %[[X]][%{{.*}}] : memref
 // CHECK: vector.store %{{.*}}, %[[R]]{{.*}} {alignment = 16 : i64}
 func.func @unaligned(%x: tensor<131072xf32> {nn.unaligned}, %r: tensor<131072xf32>) -> tensor<131072xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<131072xf32>) outs(%r : tensor<131072xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = arith.mulf %in, %in : f32
@@ -55,7 +55,7 @@ func.func @unaligned(%x: tensor<131072xf32> {nn.unaligned}, %r: tensor<131072xf3
 // CHECK-NOT: nvvm.barrier
 // CHECK: arith.divf
 func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<8x100xf32>
   %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x100xf32>) outs(%e0 : tensor<8x100xf32>) {
@@ -95,7 +95,7 @@ func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf3
 // CHECK: nvvm.bar.warp.sync
 // CHECK: scf.for
 func.func @in_place(%x: tensor<8x100xf32>, %y: tensor<8xf32>, %z: tensor<8xf32>, %s: tensor<8xf32>, %r: tensor<8x100xf32>) -> (tensor<8xf32>, tensor<8x100xf32>)
-    attributes {nn.grid = {threads = 128 : i64, team = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 1, 1, 0>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 1, 1, 0>}} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8xf32>
   %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
@@ -141,7 +141,7 @@ func.func @in_place(%x: tensor<8x100xf32>, %y: tensor<8xf32>, %z: tensor<8xf32>,
 // CHECK: arith.addf
 // CHECK: memref.store %{{.*}}, %[[R]]
 func.func @tiles(%x: tensor<361x500xf32>, %y: tensor<500x361xf32>, %r: tensor<500x361xf32>) -> tensor<500x361xf32>
-    attributes {nn.grid = {threads = 256 : i64, team = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 256 : i64, row_threads = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#crossed, #matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x, %y : tensor<361x500xf32>, tensor<500x361xf32>) outs(%r : tensor<500x361xf32>) {
   ^bb0(%in: f32, %other: f32, %out: f32):
     %1 = arith.addf %in, %other : f32
@@ -157,7 +157,7 @@ func.func @tiles(%x: tensor<361x500xf32>, %y: tensor<500x361xf32>, %r: tensor<50
 // Nothing crosses here.
 // expected-error@+1 {{the kernel's grid is not one of its stages}}
 func.func @no_tiles(%x: tensor<361x500xf32>, %r: tensor<361x500xf32>) -> tensor<361x500xf32>
-    attributes {nn.grid = {threads = 256 : i64, team = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 256 : i64, row_threads = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<361x500xf32>) outs(%r : tensor<361x500xf32>) {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
@@ -187,7 +187,7 @@ func.func @no_tiles(%x: tensor<361x500xf32>, %r: tensor<361x500xf32>) -> tensor<
 // CHECK-NOT: nvvm.barrier0
 // CHECK: scf.if %[[STORES]]
 func.func @columns(%x: tensor<500x1001xf32>, %r: tensor<1001xf32>) -> tensor<1001xf32>
-    attributes {nn.grid = {threads = 256 : i64, team = 8 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 256 : i64, row_threads = 8 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %zero = arith.constant 0.0 : f32
   %init = linalg.fill ins(%zero : f32) outs(%r : tensor<1001xf32>) -> tensor<1001xf32>
   %1 = linalg.generic {indexing_maps = [#columns, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<500x1001xf32>) outs(%init : tensor<1001xf32>) {
@@ -203,10 +203,10 @@ func.func @columns(%x: tensor<500x1001xf32>, %r: tensor<1001xf32>) -> tensor<100
 #matrix = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
-// Teams of 6 cannot halve what they have.
+// Six threads cannot halve what they have.
 // expected-error@+1 {{the kernel's grid is not one of its stages}}
 func.func @odd_columns(%x: tensor<500x1001xf32>, %r: tensor<500xf32>) -> tensor<500xf32>
-    attributes {nn.grid = {threads = 192 : i64, team = 6 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 192 : i64, row_threads = 6 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %zero = arith.constant 0.0 : f32
   %init = linalg.fill ins(%zero : f32) outs(%r : tensor<500xf32>) -> tensor<500xf32>
   %1 = linalg.generic {indexing_maps = [#matrix, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<500x1001xf32>) outs(%init : tensor<500xf32>) {
@@ -232,7 +232,7 @@ func.func @odd_columns(%x: tensor<500x1001xf32>, %r: tensor<500xf32>) -> tensor<
 // CHECK-NOT: nvvm.barrier
 // CHECK: arith.divf
 func.func @rows(%x: tensor<8x4000xf32>, %r: tensor<8x4000xf32>) -> tensor<8x4000xf32>
-    attributes {nn.grid = {threads = 256 : i64, team = 256 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 256 : i64, row_threads = 256 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<8x4000xf32>
   %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x4000xf32>) outs(%e0 : tensor<8x4000xf32>) {
@@ -321,7 +321,7 @@ func.func @choose(%x: tensor<5x1000xf32>, %r: tensor<5x3xi64>) -> tensor<5x3xi64
 
 // expected-error@+1 {{the kernel's grid is not one of its stages}}
 func.func @too_wide(%x: tensor<1001xf32>, %r: tensor<1001xf32>) -> tensor<1001xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<1001xf32>) outs(%r : tensor<1001xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = arith.mulf %in, %in : f32
@@ -362,7 +362,7 @@ func.func @undecided(%x: tensor<1xf32>, %r: tensor<1xf32>) -> tensor<1xf32> {
 // CHECK: func.func @tanh
 // CHECK-NOT: func.func
 func.func private @square(%x: tensor<200xf32>, %r: tensor<200xf32>) -> tensor<200xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<200xf32>) outs(%r : tensor<200xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = arith.mulf %in, %in : f32
@@ -378,7 +378,7 @@ func.func @group(%a: tensor<200xf32>, %b: tensor<200xf32>, %c: tensor<60xf32>, %
   return %0, %1, %2 : tensor<200xf32>, tensor<200xf32>, tensor<60xf32>
 }
 func.func @tanh(%x: tensor<60xf32>, %r: tensor<60xf32>) -> tensor<60xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 0>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 0>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<60xf32>) outs(%r : tensor<60xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = math.tanh %in : f32
@@ -392,7 +392,7 @@ func.func @tanh(%x: tensor<60xf32>, %r: tensor<60xf32>) -> tensor<60xf32>
 #id = affine_map<(d0) -> (d0)>
 
 func.func @square(%x: tensor<200xf32>, %r: tensor<200xf32>) -> tensor<200xf32>
-    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+    attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<200xf32>) outs(%r : tensor<200xf32>) {
   ^bb0(%in: f32, %out: f32):
     %1 = arith.mulf %in, %in : f32

@@ -96,19 +96,19 @@ module attributes {plan.target = "cuda:sm_90"} {
     return %0, %1, %2 : tensor<1000xf32>, tensor<3xf32>, tensor<50000xf32>
   }
   // CHECK: func.func @k0_add(%{{.*}}: tensor<1000x1000xf32>, %{{.*}}: tensor<1000x1000xf32> {nn.unaligned}, %{{.*}}: tensor<1000x1000xf32>)
-  // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
+  // CHECK-SAME: nn.grid = {row_threads = 1 : i64, threads = 256 : i64, width = 4 : i64}
   // CHECK: func.func @k4_relu
-  // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, tile = array<i64: 1, 32, 32>, width = 1 : i64}
+  // CHECK-SAME: nn.grid = {row_threads = 1 : i64, threads = 256 : i64, tile = array<i64: 1, 32, 32>, width = 1 : i64}
   // CHECK: func.func @k5_transpose
   // CHECK-SAME: tile = array<i64: 3, 320>
   // CHECK: func.func @k6_transpose
   // CHECK-SAME: tile = array<i64: 64, 64>
   // CHECK: func.func @k7_transpose
-  // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
+  // CHECK-SAME: nn.grid = {row_threads = 1 : i64, threads = 256 : i64, width = 4 : i64}
   // CHECK: func.func @k10_reduce
-  // CHECK-SAME: nn.grid = {columns = 8 : i64, team = 32 : i64, threads = 256 : i64, width = 1 : i64}
+  // CHECK-SAME: nn.grid = {columns = 8 : i64, row_threads = 32 : i64, threads = 256 : i64, width = 1 : i64}
   // CHECK: func.func @k11_reduce
-  // CHECK-SAME: nn.grid = {columns = 4 : i64, team = 64 : i64, threads = 256 : i64, width = 1 : i64}
+  // CHECK-SAME: nn.grid = {columns = 4 : i64, row_threads = 64 : i64, threads = 256 : i64, width = 1 : i64}
 }
 
 // -----

@@ -5,6 +5,6 @@
 // CHECK-SAME: ["denormal-fp-math-f32", "preserve-sign,preserve-sign"]
 // CHECK-SAME: target_cpu = "sm_90"
 // OTHER: error: kernels are compiled for sm_80, sm_90, sm_100, sm_120, not for 'sm_75'
-llvm.func @k0(%a: !llvm.ptr<1>) attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}} {
+llvm.func @k0(%a: !llvm.ptr<1>) attributes {nn.grid = {threads = 128 : i64, row_threads = 1 : i64, width = 1 : i64}} {
   llvm.return
 }

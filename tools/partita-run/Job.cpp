@@ -1,11 +1,11 @@
-//===- Team.cpp - This process among those that run the plan --------------===//
+//===- Job.cpp - This process among those that run the plan ---------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/Team.h"
+#include "tools/partita-run/Job.h"
 
 #include "tools/partita-run/show/Progress.h"
 
@@ -99,36 +99,36 @@ int launchedProcesses() {
   return 1;
 }
 
-struct Team::Impl {
+struct Job::Impl {
 #ifdef PARTITA_WITH_MPI
-  std::unique_ptr<runtime::mpi::Job> job;
+  std::unique_ptr<runtime::mpi::Job> mpi;
   std::optional<runtime::mpi::Placement> placement; ///< with a job
 
   runtime::nccl::Processes processes() const {
     runtime::nccl::Processes all;
-    all.rank = job->rank();
+    all.rank = mpi->rank();
     for (int device = 0; device < placement->devices(); ++device)
       all.process_of.push_back(placement->processOf(device));
     all.gather_all = [this](std::span<const uint8_t> bytes) {
-      return job->gatherAll(bytes);
+      return mpi->gatherAll(bytes);
     };
     return all;
   }
 #endif
 };
 
-Team::Team() : impl(std::make_unique<Impl>()) {}
-Team::~Team() = default;
+Job::Job() : impl(std::make_unique<Impl>()) {}
+Job::~Job() = default;
 
-Expected<std::unique_ptr<Team>> Team::start(double timeout_s) {
-  std::unique_ptr<Team> team(new Team);
+Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
+  std::unique_ptr<Job> job(new Job);
 #ifdef PARTITA_WITH_MPI
   if (runtime::mpi::launched()) {
-    Expected<std::unique_ptr<runtime::mpi::Job>> job =
+    Expected<std::unique_ptr<runtime::mpi::Job>> mpi =
         runtime::mpi::Job::start(timeout_s);
-    if (!job)
-      return job.status();
-    team->impl->job = std::move(*job);
+    if (!mpi)
+      return mpi.status();
+    job->impl->mpi = std::move(*mpi);
   }
 #else
   if (launchedProcesses() > 1)
@@ -136,27 +136,27 @@ Expected<std::unique_ptr<Team>> Team::start(double timeout_s) {
                          "(PARTITA_MPI=OFF); run it without mpirun, with all "
                          "devices in one process");
 #endif
-  return team;
+  return job;
 }
 
 #ifdef PARTITA_WITH_MPI
 
-bool Team::distributed() const { return impl->job != nullptr; }
-int Team::rank() const { return impl->job ? impl->job->rank() : 0; }
-int Team::size() const { return impl->job ? impl->job->size() : 1; }
-int Team::processOf(int device) const {
-  return impl->job ? impl->placement->processOf(device) : 0;
+bool Job::distributed() const { return impl->mpi != nullptr; }
+int Job::rank() const { return impl->mpi ? impl->mpi->rank() : 0; }
+int Job::size() const { return impl->mpi ? impl->mpi->size() : 1; }
+int Job::processOf(int device) const {
+  return impl->mpi ? impl->placement->processOf(device) : 0;
 }
 
-Status Team::check(const Model &model, size_t plan, const std::string &map) {
+Status Job::check(const Model &model, size_t plan, const std::string &map) {
   shared = {int(runtime::availableCores().size()), model.devices, 0};
-  if (!impl->job)
+  if (!impl->mpi)
     return map.empty() ? Status()
                        : Status::error("--device-map says which process runs "
                                        "which devices, but there is one "
                                        "process: use mpirun, or leave it out");
   using runtime::mpi::Placement;
-  const int size = impl->job->size();
+  const int size = impl->mpi->size();
   if (size > model.devices)
     return Status::error(
         "'" + model.file + "' was compiled for " +
@@ -172,7 +172,7 @@ Status Team::check(const Model &model, size_t plan, const std::string &map) {
   impl->placement = *placement;
   mine = placement->devicesOf(rank());
   Expected<int> other =
-      impl->job->firstOther(identity(model, plan, *placement));
+      impl->mpi->firstOther(identity(model, plan, *placement));
   if (!other)
     return other.status();
   if (*other >= 0)
@@ -182,9 +182,9 @@ Status Team::check(const Model &model, size_t plan, const std::string &map) {
         model.artifact->path() + "', or another plan or --device-map");
   int place = 0;
   const std::vector<uint64_t> cores =
-      impl->job->onThisMachine(hashOfCores(), place);
+      impl->mpi->onThisMachine(hashOfCores(), place);
   const std::vector<uint64_t> counts =
-      impl->job->onThisMachine(mine.size(), place);
+      impl->mpi->onThisMachine(mine.size(), place);
   shared.devices = 0;
   for (size_t i = 0; i < cores.size(); ++i)
     if (cores[i] == cores[size_t(place)]) {
@@ -194,7 +194,7 @@ Status Team::check(const Model &model, size_t plan, const std::string &map) {
   return dealGpus(model);
 }
 
-Status Team::dealGpus(const Model &model) {
+Status Job::dealGpus(const Model &model) {
   std::vector<bool> isGpu;
   for (const abi::Device *device : *model.plan->devices())
     isGpu.push_back(device->kind() == abi::DeviceKind::cuda);
@@ -209,27 +209,27 @@ Status Team::dealGpus(const Model &model) {
 }
 
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &model, const std::vector<int> &places,
-                   const std::string &devices, double timeout_s, bool spin,
-                   size_t number) {
-  if (!impl->job)
+Job::communicator(const Model &model, const std::vector<int> &places,
+                  const std::string &devices, double timeout_s, bool spin,
+                  size_t number) {
+  if (!impl->mpi)
     return std::shared_ptr<runtime::Communicator>();
   auto made = runtime::MixedCommunicator::create(
-      impl->job->transfers(number), *impl->placement,
+      impl->mpi->transfers(number), *impl->placement,
       runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
-      {timeout_s, &impl->job->liveness()}, spin,
+      {timeout_s, &impl->mpi->liveness()}, spin,
       runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
   runtime::nccl::Processes processes = impl->processes();
   processes.request = devices;
   processes.interrupted = [this] {
-    impl->job->liveness().answer();
+    impl->mpi->liveness().answer();
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
                                          : Status();
   };
   processes.absent = [this] {
-    return impl->job->liveness().absent(runtime::mpi::kLivenessSeconds);
+    return impl->mpi->liveness().absent(runtime::mpi::kLivenessSeconds);
   };
   auto with = runtime::nccl::withNccl(
       *made, runtime::trafficOf(*model.plan, model.mesh),
@@ -242,10 +242,10 @@ Team::communicator(const Model &model, const std::vector<int> &places,
   return with->communicator;
 }
 
-bool Team::allWell(const Status &status) {
+bool Job::allWell(const Status &status) {
   int lowest = status.ok() ? -1 : 0;
-  if (impl->job) {
-    Expected<int> failed = impl->job->firstFailed(status.ok());
+  if (impl->mpi) {
+    Expected<int> failed = impl->mpi->firstFailed(status.ok());
     if (!failed)
       fail(status.ok() ? failed.status() : status);
     lowest = *failed;
@@ -255,31 +255,31 @@ bool Team::allWell(const Status &status) {
   return lowest < 0;
 }
 
-bool Team::allLoaded(bool ok) {
-  if (!impl->job)
+bool Job::allLoaded(bool ok) {
+  if (!impl->mpi)
     return ok;
-  Expected<int> failed = impl->job->firstFailed(ok);
+  Expected<int> failed = impl->mpi->firstFailed(ok);
   require(failed.status());
   return *failed < 0;
 }
 
-void Team::fail(const Status &status) {
+void Job::fail(const Status &status) {
   std::string who =
-      impl->job ? " (process " + std::to_string(rank()) + ")" : std::string();
+      impl->mpi ? " (process " + std::to_string(rank()) + ")" : std::string();
   Progress::wipe();
   std::fflush(stdout);
   std::fprintf(stderr, "partita-run%s: error: %s\n", who.c_str(),
                status.message().c_str());
-  if (impl->job)
-    impl->job->abort();
+  if (impl->mpi)
+    impl->mpi->abort();
   // Threads of the session may stand anywhere; nothing is torn down under them.
   std::_Exit(1);
 }
 
-Status Team::agree(const Status &mine) {
-  if (!impl->job)
+Status Job::agree(const Status &mine) {
+  if (!impl->mpi)
     return mine;
-  Expected<int> failed = impl->job->firstFailed(mine.ok());
+  Expected<int> failed = impl->mpi->firstFailed(mine.ok());
   require(failed.status());
   const int from = *failed;
   if (from < 0)
@@ -309,13 +309,13 @@ Status Team::agree(const Status &mine) {
   return head.input ? Status::inputError(message) : Status::error(message);
 }
 
-Status Team::requireSame(const std::string &what, const std::string &text) {
-  if (!impl->job)
+Status Job::requireSame(const std::string &what, const std::string &text) {
+  if (!impl->mpi)
     return Status();
   uint64_t hash = text.size();
   for (char each : text)
     hash = combine(hash, uint64_t(uint8_t(each)));
-  Expected<int> other = impl->job->firstOther(hash);
+  Expected<int> other = impl->mpi->firstOther(hash);
   require(other.status());
   return *other < 0 ? Status()
                     : Status::error("process " + std::to_string(*other) +
@@ -323,56 +323,56 @@ Status Team::requireSame(const std::string &what, const std::string &text) {
                                     " than process 0: all must have the same");
 }
 
-void Team::join(std::span<uint8_t> bytes) {
-  if (!impl->job)
+void Job::join(std::span<uint8_t> bytes) {
+  if (!impl->mpi)
     return;
   joined.assign(bytes.begin(), bytes.end());
   joined.push_back(signalled != 0);
-  require(impl->job->join(joined));
+  require(impl->mpi->join(joined));
   std::copy_n(joined.begin(), bytes.size(), bytes.begin());
   stopping = joined.back() != 0;
 }
 
-void Team::send(int to, std::span<const uint8_t> bytes) {
-  require(impl->job->send(to, bytes));
+void Job::send(int to, std::span<const uint8_t> bytes) {
+  require(impl->mpi->send(to, bytes));
 }
-void Team::receive(int from, std::span<uint8_t> bytes) {
-  require(impl->job->receive(from, bytes));
-}
-
-void Team::barrier() {
-  if (impl->job)
-    require(impl->job->barrier());
+void Job::receive(int from, std::span<uint8_t> bytes) {
+  require(impl->mpi->receive(from, bytes));
 }
 
-void Team::max(std::span<double> values) {
-  if (impl->job)
-    require(impl->job->max(values));
+void Job::barrier() {
+  if (impl->mpi)
+    require(impl->mpi->barrier());
 }
 
-void Team::sum(std::span<double> values) {
-  if (impl->job)
-    require(impl->job->sum(values));
+void Job::max(std::span<double> values) {
+  if (impl->mpi)
+    require(impl->mpi->max(values));
 }
 
-void Team::gatherOutputs(const Model &model,
-                         std::vector<runtime::Tensor> &outputs) {
-  if (!impl->job)
+void Job::sum(std::span<double> values) {
+  if (impl->mpi)
+    require(impl->mpi->sum(values));
+}
+
+void Job::gatherOutputs(const Model &model,
+                        std::vector<runtime::Tensor> &outputs) {
+  if (!impl->mpi)
     return;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port &port = model.outputs[i];
     const size_t bytes = size_t(outputs[i].bytes());
-    for (int from = 1; from < impl->job->size(); ++from) {
+    for (int from = 1; from < impl->mpi->size(); ++from) {
       std::vector<int> owners = impl->placement->devicesOf(from);
       std::erase_if(owners, [&](int device) { return !port.usedBy({device}); });
       if (owners.empty())
         continue;
       if (rank() == from)
-        require(impl->job->send(0, {outputs[i].data(), bytes}));
+        require(impl->mpi->send(0, {outputs[i].data(), bytes}));
       if (!root())
         continue;
       std::vector<uint8_t> received(bytes);
-      require(impl->job->receive(from, received));
+      require(impl->mpi->receive(from, received));
       for (int owner : owners)
         feed::takeReplica(port, outputs[i], received.data(),
                           model.mesh.replica(owner), model.mesh.replicas());
@@ -380,64 +380,64 @@ void Team::gatherOutputs(const Model &model,
   }
 }
 
-std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
-  if (!impl->job)
+std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
+  if (!impl->mpi)
     return {std::vector<uint8_t>(bytes.begin(), bytes.end())};
-  Expected<std::vector<std::vector<uint8_t>>> parts = impl->job->gather(bytes);
+  Expected<std::vector<std::vector<uint8_t>>> parts = impl->mpi->gather(bytes);
   require(parts.status());
   return std::move(*parts);
 }
 
 #else
 
-bool Team::distributed() const { return false; }
-int Team::rank() const { return 0; }
-int Team::size() const { return 1; }
-int Team::processOf(int) const { return 0; }
-Status Team::check(const Model &model, size_t, const std::string &map) {
+bool Job::distributed() const { return false; }
+int Job::rank() const { return 0; }
+int Job::size() const { return 1; }
+int Job::processOf(int) const { return 0; }
+Status Job::check(const Model &model, size_t, const std::string &map) {
   shared = {int(runtime::availableCores().size()), model.devices, 0};
   return map.empty() ? Status()
                      : Status::error("--device-map needs MPI, and this "
                                      "partita-run was built without it");
 }
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &, const std::vector<int> &, const std::string &,
-                   double, bool, size_t) {
+Job::communicator(const Model &, const std::vector<int> &, const std::string &,
+                  double, bool, size_t) {
   return std::shared_ptr<runtime::Communicator>();
 }
-bool Team::allWell(const Status &status) {
+bool Job::allWell(const Status &status) {
   if (!status.ok())
     std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   return status.ok();
 }
-bool Team::allLoaded(bool ok) { return ok; }
-void Team::fail(const Status &status) {
+bool Job::allLoaded(bool ok) { return ok; }
+void Job::fail(const Status &status) {
   Progress::wipe();
   std::fflush(stdout);
   std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   std::_Exit(1);
 }
-Status Team::agree(const Status &mine) { return mine; }
-Status Team::requireSame(const std::string &, const std::string &) {
+Status Job::agree(const Status &mine) { return mine; }
+Status Job::requireSame(const std::string &, const std::string &) {
   return Status();
 }
-void Team::join(std::span<uint8_t>) {}
-void Team::send(int, std::span<const uint8_t>) {}
-void Team::receive(int, std::span<uint8_t>) {}
-void Team::barrier() {}
-void Team::max(std::span<double>) {}
-void Team::sum(std::span<double>) {}
-void Team::gatherOutputs(const Model &, std::vector<runtime::Tensor> &) {}
-std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
+void Job::join(std::span<uint8_t>) {}
+void Job::send(int, std::span<const uint8_t>) {}
+void Job::receive(int, std::span<uint8_t>) {}
+void Job::barrier() {}
+void Job::max(std::span<double>) {}
+void Job::sum(std::span<double>) {}
+void Job::gatherOutputs(const Model &, std::vector<runtime::Tensor> &) {}
+std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
   return {std::vector<uint8_t>(bytes.begin(), bytes.end())};
 }
 
 #endif
 
-std::vector<int> Team::devicesOf([[maybe_unused]] int process,
-                                 const Model &model) const {
+std::vector<int> Job::devicesOf([[maybe_unused]] int process,
+                                const Model &model) const {
 #ifdef PARTITA_WITH_MPI
-  if (impl->job)
+  if (impl->mpi)
     return impl->placement->devicesOf(process);
 #endif
   std::vector<int> all(size_t(model.devices));
@@ -445,10 +445,10 @@ std::vector<int> Team::devicesOf([[maybe_unused]] int process,
   return all;
 }
 
-std::vector<uint8_t> Team::gatherByDevice(std::span<const uint8_t> bytes) {
+std::vector<uint8_t> Job::gatherByDevice(std::span<const uint8_t> bytes) {
   const std::vector<std::vector<uint8_t>> parts = gather(bytes);
 #ifdef PARTITA_WITH_MPI
-  if (impl->job) {
+  if (impl->mpi) {
     std::vector<uint8_t> all;
     if (!root())
       return all;
@@ -467,7 +467,7 @@ std::vector<uint8_t> Team::gatherByDevice(std::span<const uint8_t> bytes) {
   return parts[0];
 }
 
-void Team::stopOnSignals() {
+void Job::stopOnSignals() {
   struct sigaction action = {};
   action.sa_sigaction = onSignal;
   action.sa_flags = int(SA_SIGINFO | SA_RESTART);
@@ -475,11 +475,11 @@ void Team::stopOnSignals() {
     sigaction(number, &action, nullptr);
 }
 
-bool Team::stopAsked() const {
+bool Job::stopAsked() const {
   return distributed() ? stopping : signalled != 0;
 }
 
-void Team::require(const Status &status) {
+void Job::require(const Status &status) {
   if (!status.ok())
     fail(status);
 }

@@ -1,11 +1,11 @@
-//===- Team.cpp - Threads that compute a row together ---------------------===//
+//===- RowThreads.cpp - Threads that compute a row together ---------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/grid/Team.h"
+#include "compiler/codegen/cuda/grid/RowThreads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -22,7 +22,7 @@ static Value number(OpBuilder &b, Location loc, int64_t value) {
 
 /// No thread leaves: those of a column behind the last one compute the last
 /// one again, and do not store it.
-void Team::beginColumns(OpBuilder &b, Location loc) {
+void RowThreads::beginColumns(OpBuilder &b, Location loc) {
   Value columns = number(b, loc, schedule.columns);
   lane = arith::IndexCastUIOp::create(
       b, loc, b.getIndexType(),
@@ -41,15 +41,15 @@ void Team::beginColumns(OpBuilder &b, Location loc) {
   row = arith::MinUIOp::create(b, loc, row, last);
 }
 
-void Team::begin(OpBuilder &b, Location loc, Value block) {
+void RowThreads::begin(OpBuilder &b, Location loc, Value block) {
   thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   row = block;
   Value place = thread;
   if (schedule.columns > 1)
     return beginColumns(b, loc);
-  if (const int64_t teams = schedule.threads / schedule.team; teams > 1) {
-    Value size = number(b, loc, schedule.team);
-    row = arith::MulIOp::create(b, loc, row, number(b, loc, teams));
+  if (const int64_t rows = schedule.threads / schedule.rowThreads; rows > 1) {
+    Value size = number(b, loc, schedule.rowThreads);
+    row = arith::MulIOp::create(b, loc, row, number(b, loc, rows));
     row = arith::AddIOp::create(b, loc, row,
                                 arith::DivUIOp::create(b, loc, thread, size));
     place = arith::RemUIOp::create(b, loc, thread, size);
@@ -75,20 +75,20 @@ Value declareShared(OpBuilder &b, Location loc, ModuleOp target, StringRef name,
   return memref::GetGlobalOp::create(b, loc, type, global.getSymName());
 }
 
-KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
-                            Type element) {
-  const int64_t teams = schedule.threads / schedule.team;
-  // Without bytes between the teams' parts.
+KernelBuffer RowThreads::allocate(OpBuilder &b, Location loc,
+                                  ArrayRef<int64_t> shape, Type element) {
+  const int64_t rows = schedule.threads / schedule.rowThreads;
+  // Without bytes between the rows' parts.
   const int64_t size = ShapedType::getNumElements(shape);
   KernelBuffer buffer;
   buffer.memref = declareShared(b, loc, target,
                                 (kernel + "_shared" + Twine(buffers++)).str(),
-                                size * teams, element);
+                                size * rows, element);
   buffer.strides = getDenseStrides(shape);
   buffer.rows.assign(shape.size(), -1);
-  if (teams > 1) {
-    Value which =
-        arith::DivUIOp::create(b, loc, thread, number(b, loc, schedule.team));
+  if (rows > 1) {
+    Value which = arith::DivUIOp::create(b, loc, thread,
+                                         number(b, loc, schedule.rowThreads));
     which = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), which);
     buffer.base = arith::MulIOp::create(
         b, loc, which, arith::ConstantIndexOp::create(b, loc, size));
@@ -96,8 +96,8 @@ KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
   return buffer;
 }
 
-void Team::barrier(OpBuilder &b, Location loc) {
-  if (schedule.team == kWarp && schedule.columns == 1)
+void RowThreads::barrier(OpBuilder &b, Location loc) {
+  if (schedule.rowThreads == kWarp && schedule.columns == 1)
     NVVM::SyncWarpOp::create(b, loc, number(b, loc, -1));
   else
     NVVM::Barrier0Op::create(b, loc);
@@ -143,16 +143,16 @@ Value reduceWarp(OpBuilder &b, Location loc, Value value, CombineFn combine) {
   return value;
 }
 
-/// Halves the partial results until the first thread of each team has all.
-Value Team::reduceColumns(OpBuilder &b, Location loc, Value value,
-                          CombineFn combine) {
+/// Halves the partial results until the first thread of each row has all.
+Value RowThreads::reduceColumns(OpBuilder &b, Location loc, Value value,
+                                CombineFn combine) {
   Value partials = declareShared(b, loc, target,
                                  (kernel + "_shared" + Twine(buffers++)).str(),
                                  schedule.threads, value.getType());
   Value own = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), thread);
   memref::StoreOp::create(b, loc, value, partials, own);
   barrier(b, loc);
-  for (int64_t half = schedule.team / 2; half > 0; half /= 2) {
+  for (int64_t half = schedule.rowThreads / 2; half > 0; half /= 2) {
     Value isFirst =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lane,
                               arith::ConstantIndexOp::create(b, loc, half));
@@ -172,11 +172,12 @@ Value Team::reduceColumns(OpBuilder &b, Location loc, Value value,
   return memref::LoadOp::create(b, loc, partials, column);
 }
 
-Value Team::reduce(OpBuilder &b, Location loc, Value value, CombineFn combine) {
+Value RowThreads::reduce(OpBuilder &b, Location loc, Value value,
+                         CombineFn combine) {
   if (schedule.columns > 1)
     return reduceColumns(b, loc, value, combine);
   value = reduceWarp(b, loc, value, combine);
-  const int64_t warps = schedule.team / kWarp;
+  const int64_t warps = schedule.rowThreads / kWarp;
   if (warps == 1)
     return value;
   // A part of shared memory of its own: no later reduction waits for the

@@ -1,12 +1,12 @@
-//===- Team.h - Threads that compute a row together -------------*- C++ -*-===//
+//===- RowThreads.h - Threads that compute a row together -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H
-#define PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_ROWTHREADS_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_GRID_ROWTHREADS_H
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 
@@ -36,31 +36,31 @@ mlir::Value declareShared(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::ModuleOp target, llvm::StringRef name,
                           int64_t elements, mlir::Type element);
 
-/// The team of a thread, and what its threads do together. A team is a warp,
-/// the whole block, or one of several whose threads alternate. All threads of a
-/// warp or block must come to the same calls.
-class Team {
+/// The threads that compute a row, and what they do together. They are a warp,
+/// the whole block, or those of a block that are as far apart as it has
+/// columns. All threads of a warp or block must come to the same calls.
+class RowThreads {
 public:
   /// Shared memory is declared in `target`.
-  Team(mlir::ModuleOp target, mlir::StringRef kernel,
-       const GridSchedule &schedule)
+  RowThreads(mlir::ModuleOp target, mlir::StringRef kernel,
+             const GridSchedule &schedule)
       : target(target), kernel(kernel), schedule(schedule) {}
 
-  int64_t size() const { return schedule.team; }
-  /// Finds the row of the team in the block of this number, and this thread's
-  /// place in it.
+  int64_t size() const { return schedule.rowThreads; }
+  /// Finds the row of this thread in the block of this number, and the thread's
+  /// place among those of the row.
   void begin(mlir::OpBuilder &b, mlir::Location loc, mlir::Value block);
 
   mlir::Value row;    ///< of the grid, i32
   mlir::Value lane;   ///< index
-  mlir::Value stores; ///< i1: whether the thread stores the team's results
+  mlir::Value stores; ///< i1: whether the thread stores the row's results
 
-  /// Memory of `elements` elements for each team of the block. The buffer's
-  /// base is that of this thread's team.
+  /// Memory of `shape` for each row of the block. The buffer's base is that of
+  /// this thread's row.
   KernelBuffer allocate(mlir::OpBuilder &b, mlir::Location loc,
                         llvm::ArrayRef<int64_t> shape, mlir::Type element);
 
-  /// What was written before it is seen by the team behind it.
+  /// What was written before it is seen by the row's threads behind it.
   void barrier(mlir::OpBuilder &b, mlir::Location loc);
 
   /// Combines a value of each thread. All threads get the same bits, which
@@ -82,4 +82,4 @@ private:
 
 } // namespace partita::codegen::cuda
 
-#endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_ROWTHREADS_H

@@ -1,4 +1,4 @@
-//===- Team.h - This process among those that run the plan ------*- C++ -*-===//
+//===- Job.h - This process among those that run the plan -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_TEAM_H
-#define PARTITA_TOOLS_PARTITA_RUN_TEAM_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_JOB_H
+#define PARTITA_TOOLS_PARTITA_RUN_JOB_H
 
 #include "runtime/feed/Model.h"
 
@@ -31,11 +31,11 @@ using namespace feed;
 /// How many processes a launcher says it started; 1 without a launcher.
 int launchedProcesses();
 
-class Team {
+class Job {
 public:
   /// Joins the MPI job if this process was started as a part of one.
-  static runtime::Expected<std::unique_ptr<Team>> start(double timeout_s);
-  ~Team();
+  static runtime::Expected<std::unique_ptr<Job>> start(double timeout_s);
+  ~Job();
 
   int rank() const;
   int size() const;
@@ -117,7 +117,7 @@ public:
   std::vector<uint8_t> gatherByDevice(std::span<const uint8_t> bytes);
 
 private:
-  Team();
+  Job();
   void require(const runtime::Status &status);
   runtime::Status dealGpus(const Model &model);
   std::vector<int> mine;
@@ -131,4 +131,4 @@ private:
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_TEAM_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_JOB_H
