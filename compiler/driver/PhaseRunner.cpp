@@ -26,15 +26,15 @@ using namespace mlir;
 namespace partita::driver {
 namespace {
 
-/// Plans with more steps are verified once, behind their phase.
-constexpr size_t kMostStepsVerified = 100'000;
+/// Plans with more actions are verified once, behind their phase.
+constexpr size_t kMostActionsVerified = 100'000;
 
 bool isLong(Operation *op) {
-  size_t steps = 0;
+  size_t actions = 0;
   if (auto module = dyn_cast<ModuleOp>(op))
     for (auto program : module.getOps<plan::ProgramOp>())
-      steps += program.getBody().front().getOperations().size();
-  return steps > kMostStepsVerified;
+      actions += program.getBody().front().getOperations().size();
+  return actions > kMostActionsVerified;
 }
 
 /// Passes refuse what a user may not ask for, so IR that is not valid is an

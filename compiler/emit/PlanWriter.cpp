@@ -224,7 +224,7 @@ private:
     std::vector<flatbuffers::Offset<abi::Slot>> slotTables;
     std::vector<flatbuffers::Offset<abi::Unit>> unitTables;
     std::vector<flatbuffers::Offset<abi::Instruction>> load;
-    std::vector<abi::Step> steps;
+    std::vector<abi::Action> actions;
     for (Operation &part : op.getBody().front()) {
       if (auto frame = dyn_cast<plan::FrameOp>(part)) {
         frameOf[frame.getFrame()] = static_cast<int>(frameTables.size());
@@ -242,7 +242,7 @@ private:
         for (Operation &work : loads.getBody().front())
           load.push_back(writeInstruction(work));
       } else {
-        steps.push_back(writeStep(cast<plan::ScheduleStepOpInterface>(part)));
+        actions.push_back(writeAction(cast<plan::ActionOpInterface>(part)));
       }
     }
     flatbuffers::Offset<abi::MemoryParts> memory = 0;
@@ -254,7 +254,7 @@ private:
         b, *op.getArenaBytes(), *op.getConstantBytes(),
         b.CreateVector(frameTables), b.CreateVector(slotTables),
         b.CreateVector(unitTables), b.CreateVector(load),
-        b.CreateVectorOfStructs(steps), op.getParameterBytes().value_or(0),
+        b.CreateVectorOfStructs(actions), op.getParameterBytes().value_or(0),
         op.getPackedBytes().value_or(0), op.getWorkspaceBytes().value_or(0),
         memory);
   }
@@ -467,25 +467,25 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Steps
+  // Actions
   //===--------------------------------------------------------------------===//
 
-  abi::Step writeStep(plan::ScheduleStepOpInterface step) {
-    const abi::StepKind kind = step.getStepKind();
-    const Attribute subject = step.getStepSubject();
+  abi::Action writeAction(plan::ActionOpInterface action) {
+    const abi::ActionKind kind = action.getActionKind();
+    const Attribute subject = action.getActionSubject();
     int index;
     if (auto port = dyn_cast<IntegerAttr>(subject))
       index = static_cast<int>(port.getInt());
     else if (abi::usesChannel(kind))
       index = channels.lookup(cast<FlatSymbolRefAttr>(subject).getValue());
-    else if (abi::getInfo(kind).subject == abi::StepSubject::collective)
+    else if (abi::getInfo(kind).subject == abi::ActionSubject::collective)
       index = collectives.lookup(cast<FlatSymbolRefAttr>(subject).getValue());
     else
       index = units.lookup(subject);
-    Value slot = step.getStepSlot();
-    return abi::Step(static_cast<uint8_t>(kind),
-                     static_cast<int>(step.getStepMicroBatch()), index,
-                     slot ? slotOf.lookup(slot) : -1);
+    Value slot = action.getActionSlot();
+    return abi::Action(static_cast<uint8_t>(kind),
+                       static_cast<int>(action.getActionMicroBatch()), index,
+                       slot ? slotOf.lookup(slot) : -1);
   }
 
   //===--------------------------------------------------------------------===//

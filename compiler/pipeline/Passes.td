@@ -282,8 +282,8 @@ def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing. `dist.memory` of `plan.model` says how many bytes a device
     has. If the planned peak of a device is larger, the error names the device,
-    the step at which its arena is fullest, and the largest tensors at that
-    step.
+    the action at which its arena is fullest, and the largest tensors at that
+    action.
   }];
   let options = [Option<"advice", "advice", "std::string", "", "what would fit, for the message">];
 }
@@ -293,7 +293,7 @@ def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {
   let description = [{
     Runs the programs of all devices symbolically, and changes nothing. It is an
     error if the plan deadlocks, or reads or writes bytes at a wrong time. The
-    error shows the shortest cycle of waits, or the wrong step.
+    error shows the shortest cycle of waits, or the wrong action.
   }];
 }
 

@@ -14,8 +14,8 @@
 namespace partita::schedule {
 namespace {
 
-using Step = ScheduleStep;
-using Kind = ScheduleStep::Kind;
+using Action = ScheduleAction;
+using Kind = ScheduleAction::Kind;
 
 class ProgramBuilder {
 public:
@@ -50,7 +50,7 @@ public:
 private:
   /// A send, and whether its wait already stands in the program.
   struct Sent {
-    Step wait;
+    Action wait;
     int count = 0; ///< of the value before it
     bool isWaitedFor = false;
   };
@@ -83,20 +83,20 @@ private:
 
   void addUnit(ScheduledUnit unit) {
     int device = deviceOf(unit.stage), m = unit.microBatch;
-    std::vector<Step> &program = schedule.programs[device];
+    std::vector<Action> &program = schedule.programs[device];
     for (int v : makes[unit.stage])
       awaitBuffer(v, device);
     for (int v : reads[unit.stage])
       bring(v, device, problem.versionOf(v, m));
-    Step run{Kind::run, m};
+    Action run{Kind::run, m};
     run.stage = unit.stage;
     const bool isSplit = sendsEarly && problem.stages[unit.stage].lateNs > 0;
     if (isSplit) {
-      run.part = Step::Part::early;
+      run.part = Action::Part::early;
       program.push_back(run);
       for (int v : makes[unit.stage])
         send(v, device, m);
-      run.part = Step::Part::late;
+      run.part = Action::Part::late;
     }
     program.push_back(run);
     for (int v : reads[unit.stage])
@@ -130,13 +130,13 @@ private:
       return;
     if (!held[device].emplace(std::pair(v, m), 0).second)
       return;
-    Step step{value.producer < 0 ? Kind::load_input : Kind::recv, m};
-    step.value = v;
+    Action action{value.producer < 0 ? Kind::load_input : Kind::recv, m};
+    action.value = v;
     if (value.producer < 0)
-      step.port = value.input;
+      action.port = value.input;
     else
-      step.channel = channelTo.at({v, device});
-    schedule.programs[device].push_back(step);
+      action.channel = channelTo.at({v, device});
+    schedule.programs[device].push_back(action);
   }
 
   /// After the last of the device's units that read it.
@@ -147,16 +147,16 @@ private:
     held[device].erase(it);
     if (problem.values[v].producer < 0 || !schedule.transfers.borrowed[v])
       return;
-    Step step{Kind::release, m};
-    step.value = v;
-    step.channel = channelTo.at({v, device});
-    schedule.programs[device].push_back(step);
+    Action action{Kind::release, m};
+    action.value = v;
+    action.channel = channelTo.at({v, device});
+    schedule.programs[device].push_back(action);
   }
 
   void send(int v, int device, int m) {
-    std::vector<Step> &program = schedule.programs[device];
+    std::vector<Action> &program = schedule.programs[device];
     for (int channel : channelsOf[v]) {
-      Step send{Kind::send, m};
+      Action send{Kind::send, m};
       send.value = v;
       send.channel = channel;
       program.push_back(send);
@@ -168,9 +168,9 @@ private:
   }
 
   void store(int v, int device, int m) {
-    std::vector<Step> &program = schedule.programs[device];
+    std::vector<Action> &program = schedule.programs[device];
     for (int output : problem.values[v].outputs) {
-      Step store{Kind::store_output, m};
+      Action store{Kind::store_output, m};
       store.value = v;
       store.port = output;
       program.push_back(store);
@@ -179,7 +179,7 @@ private:
 
   /// The next unit's device begins when the last one's has ended, by a value
   /// that goes that way, or else by a token. A token belongs to the later
-  /// unit's micro-batch: if that is absent from a step, so is the token.
+  /// unit's micro-batch: if that is absent from an action, so is the token.
   void passToken(ScheduledUnit last, ScheduledUnit unit) {
     int source = deviceOf(last.stage), target = deviceOf(unit.stage);
     if (source == target)
@@ -194,13 +194,13 @@ private:
                                       schedule.channels.size());
     if (isNew)
       schedule.channels.push_back({-1, source, target, last.stage, unit.stage});
-    Step step{Kind::send, unit.microBatch};
-    step.channel = it->second;
-    schedule.programs[source].push_back(step);
-    step.kind = Kind::recv;
-    schedule.programs[target].push_back(step);
-    step.kind = Kind::wait;
-    sent[source].push_back({step});
+    Action action{Kind::send, unit.microBatch};
+    action.channel = it->second;
+    schedule.programs[source].push_back(action);
+    action.kind = Kind::recv;
+    schedule.programs[target].push_back(action);
+    action.kind = Kind::wait;
+    sent[source].push_back({action});
   }
 
   const ScheduleProblem &problem;

@@ -25,7 +25,7 @@
 #ifndef PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 #define PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 
 #include <cstdint>
 #include <string>
@@ -139,8 +139,8 @@ struct UnitOrders {
   std::string remark;
 };
 
-struct ScheduleStep {
-  using Kind = abi::StepKind;
+struct ScheduleAction {
+  using Kind = abi::ActionKind;
   Kind kind;
   int microBatch;
   int stage = -1;   ///< run
@@ -168,7 +168,7 @@ struct Transfers {
 };
 
 struct Schedule {
-  std::vector<std::vector<ScheduleStep>> programs; ///< one per device
+  std::vector<std::vector<ScheduleAction>> programs; ///< one per device
   std::vector<ScheduleChannel> channels;
   Transfers transfers;
   double stepNs = 0;  ///< predicted time of a step

@@ -11,7 +11,7 @@
 #include "dialects/nn/NNInterfaces.h"
 #include "dialects/plan/AbiEnums.h"
 #include "dialects/plan/Fields.h"
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,12 +53,12 @@ int64_t getByteSize(mlir::RankedTensorType type);
 
 namespace partita::plan {
 
-/// Makes a step of a program. `subject` names its unit, channel or collective.
-/// `port` is the number of its input or output. Each of `subject`, `port` and
-/// `slot` is only used by the kinds of step that have one.
-void createStep(mlir::OpBuilder &builder, mlir::Location loc,
-                abi::StepKind kind, int64_t microBatch, llvm::StringRef subject,
-                int64_t port, mlir::Value slot);
+/// Makes an action of a program. `subject` names its unit, channel or
+/// collective. `port` is the number of its input or output. Each of `subject`,
+/// `port` and `slot` is only used by the kinds of action that have one.
+void createAction(mlir::OpBuilder &builder, mlir::Location loc,
+                  abi::ActionKind kind, int64_t microBatch,
+                  llvm::StringRef subject, int64_t port, mlir::Value slot);
 
 /// The first device that executes a program; null if none does.
 DeviceOp getFirstDevice(ProgramOp program);

@@ -10,20 +10,20 @@
 
 include "mlir/IR/OpBase.td"
 
-def Plan_ScheduleStepOpInterface : OpInterface<"ScheduleStepOpInterface"> {
+def Plan_ActionOpInterface : OpInterface<"ActionOpInterface"> {
   let cppNamespace = "::partita::plan";
   let description = [{
-    A step of a program. Its kind is a line of runtime/abi/Steps.def.
+    An action of a program. Its kind is a line of runtime/abi/Actions.def.
   }];
   let methods = [
-    InterfaceMethod<"The kind of the step.", "::partita::abi::StepKind", "getStepKind", (ins), "",
-      [{ return ConcreteOp::kStepKind; }]>,
-    InterfaceMethod<"The micro-batch it belongs to.", "int64_t", "getStepMicroBatch", (ins), "",
+    InterfaceMethod<"The kind of the action.", "::partita::abi::ActionKind", "getActionKind", (ins), "",
+      [{ return ConcreteOp::kActionKind; }]>,
+    InterfaceMethod<"The micro-batch it belongs to.", "int64_t", "getActionMicroBatch", (ins), "",
       [{ return $_op.getMicroBatch(); }]>,
     InterfaceMethod<"The symbol of its unit, channel or collective, or the number of its port.",
-      "::mlir::Attribute", "getStepSubject">,
+      "::mlir::Attribute", "getActionSubject">,
     InterfaceMethod<"The slot that it reads or writes itself; null if it has none.",
-      "::mlir::Value", "getStepSlot">
+      "::mlir::Value", "getActionSlot">
   ];
 }
 

@@ -1,4 +1,4 @@
-//===- PlanOps.td - Programs, their memory and their steps ----*- tablegen -*-===//
+//===- PlanOps.td - Programs, memory and actions --------------*- tablegen -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -140,7 +140,7 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
 def Plan_CheckOp : Plan_Op<"check", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "indices that a step looks at, because only some are allowed";
   let description = [{
-    A step `plan.examine` names a check by its number among those of the module.
+    An action `plan.examine` names a check by its number among those of the module.
     It has a slot `tensor<rows x 2 x i64>` (`dialects/nn/CheckAttr.h` says what is in it).
     `shape` is that of the indices of one micro-batch. `op`, `node`, `operand` and
     `tensor` are their names in the model.
@@ -252,7 +252,7 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
   let description = [{
     The value goes from each device of one program to the device of another
     program with the same coordinate. A channel of 0 bytes carries a token,
-    which only orders steps. `duration_ns` is the predicted time from sending the
+    which only orders actions. `duration_ns` is the predicted time from sending the
     value to the point at which the receiver may read it.
 
     Constraints:
@@ -314,9 +314,9 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTerminator,
     NoRegionArguments, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "what a device executes: its memory, its units, its load program and the steps of one step of the model";
+  let summary = "what a device executes: its memory, its units, its load program and the actions of one step of the model";
   let description = [{
-    Steps (`run`, `send`, ...) stand in the device's total order. `--plan-place`
+    Actions (`run`, `send`, ...) stand in the device's total order. `--plan-place`
     sets the offsets of slots and the bytes of `arena` and `constant`.
     `--plan-reserve-memory` sets the other sizes. `parameters` are the bytes of
     weights and constants that units read in their plain layout. `packed` are
@@ -436,7 +436,7 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     ::llvm::LogicalResult verifyMembers();
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
-    /// Whether steps may write the slot: it is in the arena, in a frame or a
+    /// Whether actions may write the slot: it is in the arena, in a frame or a
     /// state.
     bool isWritable() { return getSpace() != Space::constant && getSpace() != Space::weight; }
     /// Whether it is the bytes of a weight, or of a state with its initial
@@ -550,22 +550,22 @@ def Plan_SliceOp : Plan_Instruction<"slice"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Steps
+// Actions
 //===----------------------------------------------------------------------===//
 
-// `subject` and `slot` are C++ expressions: the attribute that names the step's
-// unit, channel, port or collective, and the step's slot, if it has one. The
-// kind is a line of runtime/abi/Steps.def.
-class Plan_Step<string mnemonic, string subject, string slot, list<Trait> traits = []>
-    : Plan_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, Plan_ScheduleStepOpInterface,
+// `subject` and `slot` are C++ expressions: the attribute that names the action's
+// unit, channel, port or collective, and the action's slot, if it has one. The
+// kind is a line of runtime/abi/Actions.def.
+class Plan_Action<string mnemonic, string subject, string slot, list<Trait> traits = []>
+    : Plan_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, Plan_ActionOpInterface,
         DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)> {
-  code stepDeclaration = "static constexpr ::partita::abi::StepKind kStepKind = ::partita::abi::StepKind::" # mnemonic # [{;
-    ::mlir::Attribute getStepSubject() { return }] # subject # [{; }
-    ::mlir::Value getStepSlot() { return }] # slot # "; }";
-  let extraClassDeclaration = stepDeclaration;
+  code actionDeclaration = "static constexpr ::partita::abi::ActionKind kActionKind = ::partita::abi::ActionKind::" # mnemonic # [{;
+    ::mlir::Attribute getActionSubject() { return }] # subject # [{; }
+    ::mlir::Value getActionSlot() { return }] # slot # "; }";
+  let extraClassDeclaration = actionDeclaration;
 }
 
-def Plan_RunOp : Plan_Step<"run", "getUnitAttr()", "{}"> {
+def Plan_RunOp : Plan_Action<"run", "getUnitAttr()", "{}"> {
   let summary = "runs a unit on a micro-batch";
   let description = [{
     Constraints:
@@ -575,12 +575,12 @@ def Plan_RunOp : Plan_Step<"run", "getUnitAttr()", "{}"> {
   let assemblyFormat = "$unit `micro_batch` $micro_batch attr-dict";
 }
 
-class Plan_ChannelStep<string mnemonic, string slot, dag moreArguments>
-    : Plan_Step<mnemonic, "getChannelAttr()", slot> {
+class Plan_ChannelAction<string mnemonic, string slot, dag moreArguments>
+    : Plan_Action<mnemonic, "getChannelAttr()", slot> {
   let arguments = !con((ins FlatSymbolRefAttr:$channel, I64Attr:$micro_batch), moreArguments);
 }
 
-def Plan_SendOp : Plan_ChannelStep<"send", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
+def Plan_SendOp : Plan_ChannelAction<"send", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
   let summary = "posts a slot on a channel; does not block";
   let description = [{
     The slot must not be written before the `wait` with the same channel and
@@ -593,7 +593,7 @@ def Plan_SendOp : Plan_ChannelStep<"send", "getSlot()", (ins Optional<Plan_SlotT
   let assemblyFormat = "$channel `micro_batch` $micro_batch (`from` $slot^ `:` type($slot))? attr-dict";
 }
 
-def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
+def Plan_RecvOp : Plan_ChannelAction<"recv", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
   let summary = "blocks until the bytes that were sent on a channel have arrived in a slot";
   let description = [{
     If a `release` with the same channel and micro-batch follows, devices that
@@ -606,7 +606,7 @@ def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotT
   let assemblyFormat = "$channel `micro_batch` $micro_batch (`to` $slot^ `:` type($slot))? attr-dict";
 }
 
-def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
+def Plan_ReleaseOp : Plan_ChannelAction<"release", "{}", (ins)> {
   let summary = "ends the use of the bytes that a recv received";
   let description = [{
     Constraints:
@@ -615,7 +615,7 @@ def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
   let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
 }
 
-def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
+def Plan_WaitOp : Plan_ChannelAction<"wait", "{}", (ins)> {
   let summary = "blocks until the receiver has taken the bytes that were sent";
   let description = [{
     The receiver has taken the bytes when it has released them, or, without a
@@ -627,7 +627,7 @@ def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
   let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
 }
 
-def Plan_LoadInputOp : Plan_Step<"load_input", "getPortAttr()", "getSlot()"> {
+def Plan_LoadInputOp : Plan_Action<"load_input", "getPortAttr()", "getSlot()"> {
   let summary = "copies an input's bytes of the micro-batch into a slot";
   let description = [{
     Constraints:
@@ -637,7 +637,7 @@ def Plan_LoadInputOp : Plan_Step<"load_input", "getPortAttr()", "getSlot()"> {
   let assemblyFormat = "$port `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
 
-def Plan_StoreOutputOp : Plan_Step<"store_output", "getPortAttr()", "getSlot()"> {
+def Plan_StoreOutputOp : Plan_Action<"store_output", "getPortAttr()", "getSlot()"> {
   let summary = "copies a slot to an output";
   let description = [{
     Constraints:
@@ -647,11 +647,11 @@ def Plan_StoreOutputOp : Plan_Step<"store_output", "getPortAttr()", "getSlot()">
   let assemblyFormat = "$port `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
 
-class Plan_CollectiveStep<string mnemonic> : Plan_Step<mnemonic, "getCollectiveAttr()", "getSlot()"> {
+class Plan_CollectiveAction<string mnemonic> : Plan_Action<mnemonic, "getCollectiveAttr()", "getSlot()"> {
   let arguments = (ins FlatSymbolRefAttr:$collective, I64Attr:$micro_batch, Plan_SlotType:$slot);
 }
 
-def Plan_StartOp : Plan_CollectiveStep<"start"> {
+def Plan_StartOp : Plan_CollectiveAction<"start"> {
   let summary = "begins a collective; does not block";
   let description = [{
     Until the `finish`, this slot must not be written, and the slot of the
@@ -664,7 +664,7 @@ def Plan_StartOp : Plan_CollectiveStep<"start"> {
   let assemblyFormat = "$collective `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
 
-def Plan_FinishOp : Plan_CollectiveStep<"finish"> {
+def Plan_FinishOp : Plan_CollectiveAction<"finish"> {
   let summary = "blocks until the result of a collective is in a slot";
   let description = [{
     Constraints:
@@ -674,7 +674,7 @@ def Plan_FinishOp : Plan_CollectiveStep<"finish"> {
   let assemblyFormat = "$collective `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
 
-def Plan_ExamineOp : Plan_Step<"examine", "getCheckAttr()", "getSlot()"> {
+def Plan_ExamineOp : Plan_Action<"examine", "getCheckAttr()", "getSlot()"> {
   let summary = "hands a slot to the host, which looks there for wrong indices when the step has ended";
   let description = [{
     Constraints:

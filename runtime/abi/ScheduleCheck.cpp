@@ -21,52 +21,54 @@ namespace {
 /// Of a transfer: its channel and micro-batch.
 using Key = uint64_t;
 
-Key keyOf(const ProgramStep &step) {
-  return (uint64_t(static_cast<uint32_t>(step.subject)) << 32) |
-         static_cast<uint32_t>(step.micro_batch);
+Key keyOf(const ProgramAction &action) {
+  return (uint64_t(static_cast<uint32_t>(action.subject)) << 32) |
+         static_cast<uint32_t>(action.micro_batch);
 }
 
 struct Place {
   int program = -1;
-  int step = -1;
+  int action = -1;
 
   explicit operator bool() const { return program >= 0; }
 };
 
-/// "recv of channel 1, micro-batch 0 (x)", or "step 'F1: conv3', micro-batch
+/// "recv of channel 1, micro-batch 0 (x)", or "action 'F1: conv3', micro-batch
 /// 2"; `instruction` counts those of a run's unit.
 std::string describe(const CheckedProgram &program, const CheckedNames &names,
-                     const ProgramStep &step, int instruction = 0) {
+                     const ProgramAction &action, int instruction = 0) {
   auto lookup = [&](const std::vector<std::string> &list) {
-    return step.subject >= 0 && static_cast<size_t>(step.subject) < list.size()
-               ? list[static_cast<size_t>(step.subject)]
+    return action.subject >= 0 &&
+                   static_cast<size_t>(action.subject) < list.size()
+               ? list[static_cast<size_t>(action.subject)]
                : std::string();
   };
-  const std::string batch = ", micro-batch " + std::to_string(step.micro_batch);
-  switch (getInfo(step.kind).subject) {
-  case StepSubject::unit: {
-    const CheckedUnit &unit = program.units[step.subject];
-    return "step '" +
-           (unit.empty() ? "unit " + std::to_string(step.subject)
+  const std::string batch =
+      ", micro-batch " + std::to_string(action.micro_batch);
+  switch (getInfo(action.kind).subject) {
+  case ActionSubject::unit: {
+    const CheckedUnit &unit = program.units[action.subject];
+    return "action '" +
+           (unit.empty() ? "unit " + std::to_string(action.subject)
                          : unit[static_cast<size_t>(instruction)].name) +
            "'" + batch;
   }
-  case StepSubject::input:
-    return "step 'input " + lookup(names.inputs) + "'" + batch;
-  case StepSubject::output:
-    return "step 'output " + lookup(names.outputs) + "'" + batch;
-  case StepSubject::check:
-    return "step 'check of " + lookup(names.checks) + "'" + batch;
-  case StepSubject::sent_channel:
-  case StepSubject::received_channel:
-  case StepSubject::collective:
+  case ActionSubject::input:
+    return "action 'input " + lookup(names.inputs) + "'" + batch;
+  case ActionSubject::output:
+    return "action 'output " + lookup(names.outputs) + "'" + batch;
+  case ActionSubject::check:
+    return "action 'check of " + lookup(names.checks) + "'" + batch;
+  case ActionSubject::sent_channel:
+  case ActionSubject::received_channel:
+  case ActionSubject::collective:
     break;
   }
-  const bool isTransfer = usesChannel(step.kind);
+  const bool isTransfer = usesChannel(action.kind);
   std::string name = lookup(isTransfer ? names.channels : names.collectives);
-  return std::string(getInfo(step.kind).name) + " of " +
+  return std::string(getInfo(action.kind).name) + " of " +
          (isTransfer ? "channel " : "collective ") +
-         std::to_string(step.subject) + batch +
+         std::to_string(action.subject) + batch +
          (name.empty() ? "" : " (" + name + ")");
 }
 
@@ -81,7 +83,7 @@ public:
   /// most one release after the recv.
   std::string match() {
     for (int p = 0; p < static_cast<int>(programs.size()); ++p)
-      for (int s = 0; s < static_cast<int>(programs[p].steps.size()); ++s)
+      for (int s = 0; s < static_cast<int>(programs[p].actions.size()); ++s)
         if (std::string error = enter({p, s}); !error.empty())
           return error;
     for (Key key : order)
@@ -99,11 +101,11 @@ public:
     while (!runnable.empty()) {
       const int p = runnable.back();
       runnable.pop_back();
-      const int end = static_cast<int>(programs[p].steps.size());
+      const int end = static_cast<int>(programs[p].actions.size());
       while (next[p] < end && ready({p, next[p]})) {
         const Place woken = awaiting({p, next[p]++});
-        // Who waits for this very step can go on now.
-        if (woken && woken.program != p && next[woken.program] == woken.step)
+        // Who waits for this very action can go on now.
+        if (woken && woken.program != p && next[woken.program] == woken.action)
           runnable.push_back(woken.program);
       }
     }
@@ -115,23 +117,23 @@ private:
     Place send, recv, wait, release;
   };
 
-  const ProgramStep &step(Place place) const {
-    return programs[place.program].steps[place.step];
+  const ProgramAction &action(Place place) const {
+    return programs[place.program].actions[place.action];
   }
   std::string text(Place place) const {
     const CheckedProgram &program = programs[place.program];
-    return program.device + ": " + describe(program, names, step(place));
+    return program.device + ": " + describe(program, names, action(place));
   }
 
-  static Place *placeOf(Transfer &transfer, StepKind kind) {
+  static Place *placeOf(Transfer &transfer, ActionKind kind) {
     switch (kind) {
-    case StepKind::send:
+    case ActionKind::send:
       return &transfer.send;
-    case StepKind::recv:
+    case ActionKind::recv:
       return &transfer.recv;
-    case StepKind::wait:
+    case ActionKind::wait:
       return &transfer.wait;
-    case StepKind::release:
+    case ActionKind::release:
       return &transfer.release;
     default:
       return nullptr;
@@ -139,7 +141,7 @@ private:
   }
 
   std::string enter(Place place) {
-    const ProgramStep &entry = step(place);
+    const ProgramAction &entry = action(place);
     if (!usesChannel(entry.kind))
       return "";
     auto [it, isNew] = transfers.try_emplace(keyOf(entry));
@@ -149,7 +151,7 @@ private:
     if (!mine)
       return "";
     if (*mine)
-      return text(place) + ": there are two steps of this kind";
+      return text(place) + ": there are two actions of this kind";
     *mine = place;
     return "";
   }
@@ -169,7 +171,7 @@ private:
     return follows(release, recv, "receives it", "recv");
   }
 
-  /// `later`, if there is such a step, has `first` before it in its program.
+  /// `later`, if there is such an action, has `first` before it in its program.
   std::string follows(Place later, Place first, const char *does,
                       const char *name) const {
     if (!later)
@@ -179,41 +181,41 @@ private:
     if (first.program != later.program)
       return text(later) + ": it is " + programs[first.program].device +
              " that " + does;
-    if (first.step > later.step)
+    if (first.action > later.action)
       return text(later) + " comes before its " + name;
     return "";
   }
 
-  /// What a blocked step waits for: the other side's step with its key.
+  /// What a blocked action waits for: the other side's action with its key.
   Place awaited(Place place) const {
-    const Transfer &transfer = transfers.at(keyOf(step(place)));
-    if (step(place).kind == StepKind::recv)
+    const Transfer &transfer = transfers.at(keyOf(action(place)));
+    if (action(place).kind == ActionKind::recv)
       return transfer.send;
     return transfer.release ? transfer.release : transfer.recv;
   }
 
-  /// The step that waits for this one; no place if none does.
+  /// The action that waits for this one; no place if none does.
   Place awaiting(Place place) const {
-    const StepKind kind = step(place).kind;
-    if (!usesChannel(kind) || kind == StepKind::wait)
+    const ActionKind kind = action(place).kind;
+    if (!usesChannel(kind) || kind == ActionKind::wait)
       return {};
-    const Transfer &transfer = transfers.at(keyOf(step(place)));
-    if (kind == StepKind::send)
+    const Transfer &transfer = transfers.at(keyOf(action(place)));
+    if (kind == ActionKind::send)
       return transfer.recv;
-    return kind == StepKind::release || !transfer.release ? transfer.wait
-                                                          : Place();
+    return kind == ActionKind::release || !transfer.release ? transfer.wait
+                                                            : Place();
   }
 
   bool ready(Place place) const {
-    const StepKind kind = step(place).kind;
-    if (kind != StepKind::recv && kind != StepKind::wait)
+    const ActionKind kind = action(place).kind;
+    if (kind != ActionKind::recv && kind != ActionKind::wait)
       return true;
     const Place other = awaited(place);
-    return other.step < next[other.program];
+    return other.action < next[other.program];
   }
 
   bool blocked(int program) const {
-    return next[program] < static_cast<int>(programs[program].steps.size());
+    return next[program] < static_cast<int>(programs[program].actions.size());
   }
 
   /// A blocked program waits for exactly one other blocked program, so every
@@ -240,7 +242,7 @@ private:
     std::rotate(best.begin(), std::min_element(best.begin(), best.end()),
                 best.end());
     std::string message =
-        "the schedule deadlocks: these steps wait for one another";
+        "the schedule deadlocks: these actions wait for one another";
     for (int program : best) {
       Place place{program, next[program]};
       message += "\n" + text(place) + " waits for " + text(awaited(place));
@@ -251,7 +253,7 @@ private:
   const std::vector<CheckedProgram> &programs;
   const CheckedNames &names;
   std::unordered_map<Key, Transfer> transfers;
-  std::vector<Key> order; ///< of their first steps, for messages
+  std::vector<Key> order; ///< of their first actions, for messages
   std::vector<int> next;
 };
 
@@ -320,8 +322,8 @@ public:
   Memory(const CheckedProgram &program, const CheckedNames &names)
       : program(program), names(names), slots(program.slots),
         micro_batches(program.micro_batches) {
-    for (const ProgramStep &step : program.steps)
-      micro_batches = std::max(micro_batches, step.micro_batch + 1);
+    for (const ProgramAction &action : program.actions)
+      micro_batches = std::max(micro_batches, action.micro_batch + 1);
     findLanes();
     escapes.resize(slots.size());
     framesOf.resize(program.units.size());
@@ -333,9 +335,9 @@ public:
       return error;
     const Summary load = summarise(program.load, 0);
     if (!load.error.empty())
-      return program.device + ": load step " + load.error;
+      return program.device + ": load action " + load.error;
     if (!load.reads.empty())
-      return program.device + ": load step '" +
+      return program.device + ": load action '" +
              program.load[load.reads[0].instruction].name +
              "' reads what nothing before it writes";
     leave(load, 0, -1);
@@ -347,7 +349,7 @@ public:
       renewed.clear();
       computed.clear();
       added.clear();
-      for (int s = 0; s < static_cast<int>(program.steps.size()); ++s)
+      for (int s = 0; s < static_cast<int>(program.actions.size()); ++s)
         if (std::string error = execute(s); !error.empty())
           return error;
     }
@@ -381,12 +383,12 @@ private:
   };
   struct Writer {
     int64_t value;
-    int step, instruction;
+    int action, instruction;
   };
   struct Outstanding {
     int64_t begin, end;
     Key key;
-    int step;
+    int action;
     int64_t state = -1; ///< that is read instead of bytes of the arena
   };
   /// Nobody means to read it.
@@ -394,16 +396,16 @@ private:
 
   /// Each start has a finish after it, on the same micro-batch.
   std::string matchCollectives() {
-    finishOf.assign(program.steps.size(), -1);
-    startOf.assign(program.steps.size(), -1);
+    finishOf.assign(program.actions.size(), -1);
+    startOf.assign(program.actions.size(), -1);
     std::map<Key, int> started;
-    for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
-      const ProgramStep &step = program.steps[s];
-      if (step.kind == StepKind::start) {
-        if (!started.emplace(keyOf(step), s).second)
+    for (int s = 0; s < static_cast<int>(program.actions.size()); ++s) {
+      const ProgramAction &action = program.actions[s];
+      if (action.kind == ActionKind::start) {
+        if (!started.emplace(keyOf(action), s).second)
           return where(s) + ": it is under way";
-      } else if (step.kind == StepKind::finish) {
-        auto it = started.find(keyOf(step));
+      } else if (action.kind == ActionKind::finish) {
+        auto it = started.find(keyOf(action));
         if (it == started.end())
           return where(s) + ": nothing starts it";
         finishOf[it->second] = s;
@@ -419,7 +421,7 @@ private:
   /// From a start on, its own slot must not be written, and that of its finish
   /// not be used.
   std::string start(int index) {
-    ProgramStep finish = program.steps[finishOf[index]];
+    ProgramAction finish = program.actions[finishOf[index]];
     finish.slot = resolve(finish.slot, finish.micro_batch);
     if (isOutside(finish.slot))
       return "";
@@ -481,7 +483,7 @@ private:
     return unit;
   }
 
-  /// Slots that more than one unit or step uses. What a unit leaves in others
+  /// Slots that more than one unit or action uses. What a unit leaves in others
   /// is not told apart.
   void findEscaping() {
     std::vector<int> user(slots.size(), -1);
@@ -509,10 +511,11 @@ private:
     }
     const int others = static_cast<int>(program.units.size());
     useAll(program.load, others);
-    for (const ProgramStep &step : program.steps) {
-      use(step.slot, others + 1);
-      if (step.slot >= 0)
-        for (int member : program.slots[static_cast<size_t>(step.slot)].members)
+    for (const ProgramAction &action : program.actions) {
+      use(action.slot, others + 1);
+      if (action.slot >= 0)
+        for (int member :
+             program.slots[static_cast<size_t>(action.slot)].members)
           use(member, others + 1);
     }
     for (const std::vector<int> &lanes : lanesOf)
@@ -588,12 +591,12 @@ private:
 
   /// What a `recv` or a `finish` leaves. A sum that devices add up where it is
   /// has the same micro-batches as before.
-  int64_t valueReceived(const ProgramStep &step, int index) const {
-    if (isSum(step.slot) && step.kind == StepKind::finish &&
-        resolve(program.steps[startOf[index]].slot, step.micro_batch) ==
-            step.slot)
-      return valueLeft(step.slot, step.micro_batch);
-    return valueOf(step.slot, step.micro_batch);
+  int64_t valueReceived(const ProgramAction &action, int index) const {
+    if (isSum(action.slot) && action.kind == ActionKind::finish &&
+        resolve(program.actions[startOf[index]].slot, action.micro_batch) ==
+            action.slot)
+      return valueLeft(action.slot, action.micro_batch);
+    return valueOf(action.slot, action.micro_batch);
   }
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
@@ -662,7 +665,7 @@ private:
           summary.state_reads.emplace(state, i);
           if (auto by = summary.state_writes.find(state);
               by != summary.state_writes.end())
-            fail(i, "reads a state that step '" +
+            fail(i, "reads a state that action '" +
                         unit[static_cast<size_t>(by->second)].name +
                         "' has written for the next step");
         }
@@ -673,7 +676,7 @@ private:
         auto visit = [&](int64_t begin, int64_t end,
                          const std::pair<int, int> *held) {
           if (held && held->first != use.slot)
-            fail(i, "reads " + bytes(begin, end) + ", which step '" +
+            fail(i, "reads " + bytes(begin, end) + ", which action '" +
                         unit[static_cast<size_t>(held->second)].name +
                         "' has overwritten with another value");
           else if (!held && known.emplace(use.slot, begin, end).second)
@@ -732,55 +735,56 @@ private:
 
   /// The summary depends on where the copies of the frames lie, and on nothing
   /// else of the micro-batch.
-  const Summary &summaryOf(const ProgramStep &step) {
-    std::vector<int> variant = {step.subject};
-    for (int frame : framesOf[step.subject])
+  const Summary &summaryOf(const ProgramAction &action) {
+    std::vector<int> variant = {action.subject};
+    for (int frame : framesOf[action.subject])
       variant.push_back(static_cast<int>(
-          step.micro_batch %
+          action.micro_batch %
           static_cast<int64_t>(program.frames[frame].copies.size())));
     auto [it, isNew] = summaries.try_emplace(std::move(variant));
     if (isNew)
-      it->second = summarise(program.units[step.subject], step.micro_batch);
+      it->second = summarise(program.units[action.subject], action.micro_batch);
     return it->second;
   }
 
-  void leave(const Summary &summary, int micro_batch, int step) {
+  void leave(const Summary &summary, int micro_batch, int action) {
     for (const Use &use : summary.left)
       held.set(use.begin, use.end,
                {use.slot < 0 ? kNoValue : valueLeft(use.slot, micro_batch),
-                step, use.instruction});
+                action, use.instruction});
   }
 
-  //===--- Steps ----------------------------------------------------------===//
+  //===--- Actions
+  //----------------------------------------------------------===//
 
-  std::string where(int step, int instruction = 0) const {
-    return program.device + ": " + stepText(step, instruction);
+  std::string where(int action, int instruction = 0) const {
+    return program.device + ": " + actionText(action, instruction);
   }
-  std::string stepText(int step, int instruction) const {
-    return step < 0
-               ? "load step '" +
+  std::string actionText(int action, int instruction) const {
+    return action < 0
+               ? "load action '" +
                      program.load[static_cast<size_t>(instruction)].name + "'"
-               : describe(program, names, program.steps[step], instruction);
+               : describe(program, names, program.actions[action], instruction);
   }
 
   /// A collective adds up several slots, each where it is.
-  std::string addUpMembers(int index, const ProgramStep &step) {
-    const bool starts = step.kind == StepKind::start;
-    if (!starts && step.kind != StepKind::finish)
+  std::string addUpMembers(int index, const ProgramAction &action) {
+    const bool starts = action.kind == ActionKind::start;
+    if (!starts && action.kind != ActionKind::finish)
       return where(index) + " uses joined slots, which only a collective may";
-    if (program.steps[starts ? finishOf[index] : startOf[index]].slot !=
-        step.slot)
+    if (program.actions[starts ? finishOf[index] : startOf[index]].slot !=
+        action.slot)
       return where(index) + ": joined slots are added up elsewhere";
     if (!starts)
-      endOutstanding(step, StepKind::start);
-    const int64_t begin = addressOf(step.slot, 0);
+      endOutstanding(action, ActionKind::start);
+    const int64_t begin = addressOf(action.slot, 0);
     if (std::string error =
-            boundsError({step.slot, 0, slots[step.slot].bytes}, begin);
+            boundsError({action.slot, 0, slots[action.slot].bytes}, begin);
         !error.empty())
       return where(index) + " " + error;
-    const Use whole{begin, begin + slots[step.slot].bytes, step.slot, 0};
+    const Use whole{begin, begin + slots[action.slot].bytes, action.slot, 0};
     std::vector<Use> members;
-    for (int member : slots[step.slot].members) {
+    for (int member : slots[action.slot].members) {
       const int64_t at = addressOf(member, 0);
       members.push_back({at, at + slots[member].bytes, member, 0});
       if (slots[member].space != CheckedSlot::Space::arena ||
@@ -789,29 +793,29 @@ private:
     }
     if (starts)
       for (const Use &member : members)
-        if (std::string error = read(index, member, step.micro_batch, {});
+        if (std::string error = read(index, member, action.micro_batch, {});
             !error.empty())
           return error;
     if (std::string error = mayWrite(index, whole); !error.empty())
       return error;
     held.set(whole.begin, whole.end, {kNoValue, index, 0});
     if (starts)
-      outstanding.push_back({whole.begin, whole.end, keyOf(step), index});
+      outstanding.push_back({whole.begin, whole.end, keyOf(action), index});
     else
       for (const Use &member : members)
         held.set(member.begin, member.end,
-                 {valueLeft(member.slot, step.micro_batch), index, 0});
+                 {valueLeft(member.slot, action.micro_batch), index, 0});
     return "";
   }
 
   std::string execute(int index) {
-    ProgramStep step = program.steps[index];
-    const int m = step.micro_batch;
-    step.slot = resolve(step.slot, m);
-    if (step.kind == StepKind::run) {
-      const Summary &summary = summaryOf(step);
+    ProgramAction action = program.actions[index];
+    const int m = action.micro_batch;
+    action.slot = resolve(action.slot, m);
+    if (action.kind == ActionKind::run) {
+      const Summary &summary = summaryOf(action);
       if (!summary.error.empty())
-        return program.device + ": step " + summary.error;
+        return program.device + ": action " + summary.error;
       if (std::string error = useStates(index, summary); !error.empty())
         return error;
       for (const Use &use : summary.reads)
@@ -830,60 +834,61 @@ private:
       leave(summary, m, index);
       return "";
     }
-    if (step.slot >= 0 && !slots[step.slot].members.empty())
-      return addUpMembers(index, step);
-    if (step.kind == StepKind::finish)
-      endOutstanding(step, StepKind::start);
-    Use use{0, 0, step.slot, 0};
-    if (isState(step.slot)) {
-      if (step.kind != StepKind::store_output && step.kind != StepKind::start)
+    if (action.slot >= 0 && !slots[action.slot].members.empty())
+      return addUpMembers(index, action);
+    if (action.kind == ActionKind::finish)
+      endOutstanding(action, ActionKind::start);
+    Use use{0, 0, action.slot, 0};
+    if (isState(action.slot)) {
+      if (action.kind != ActionKind::store_output &&
+          action.kind != ActionKind::start)
         return where(index) + " uses a state, which it may not";
       Summary summary;
-      summary.state_reads.emplace(slots[step.slot].offset, 0);
+      summary.state_reads.emplace(slots[action.slot].offset, 0);
       if (std::string error = useStates(index, summary); !error.empty())
         return error;
     }
-    if (!isOutside(step.slot)) {
-      const CheckedUse whole{step.slot, 0, slots[step.slot].bytes};
-      const int64_t address = addressOf(step.slot, m);
+    if (!isOutside(action.slot)) {
+      const CheckedUse whole{action.slot, 0, slots[action.slot].bytes};
+      const int64_t address = addressOf(action.slot, m);
       if (std::string e = boundsError(whole, address); !e.empty())
         return where(index) + " " + e;
       use.begin = address;
       use.end = address + whole.end;
-      if (getInfo(step.kind).access == SlotAccess::read)
+      if (getInfo(action.kind).access == SlotAccess::read)
         if (std::string error = read(index, use, m, {}); !error.empty())
           return error;
-      if (getInfo(step.kind).access == SlotAccess::written) {
+      if (getInfo(action.kind).access == SlotAccess::written) {
         if (std::string error = mayWrite(index, use); !error.empty())
           return error;
-        if (std::string error = compute(index, step.slot, 0); !error.empty())
+        if (std::string error = compute(index, action.slot, 0); !error.empty())
           return error;
-        held.set(use.begin, use.end, {valueReceived(step, index), index, 0});
+        held.set(use.begin, use.end, {valueReceived(action, index), index, 0});
       }
     }
-    switch (step.kind) {
-    case StepKind::send:
+    switch (action.kind) {
+    case ActionKind::send:
       if (use.begin != use.end)
-        outstanding.push_back({use.begin, use.end, keyOf(step), index});
+        outstanding.push_back({use.begin, use.end, keyOf(action), index});
       break;
-    case StepKind::wait:
-      endOutstanding(step, StepKind::send);
+    case ActionKind::wait:
+      endOutstanding(action, ActionKind::send);
       break;
-    case StepKind::start:
+    case ActionKind::start:
       if (std::string error = start(index); !error.empty())
         return error;
       if (use.begin != use.end)
-        outstanding.push_back({use.begin, use.end, keyOf(step), index});
-      else if (isState(step.slot))
+        outstanding.push_back({use.begin, use.end, keyOf(action), index});
+      else if (isState(action.slot))
         outstanding.push_back(
-            {0, 0, keyOf(step), index, slots[step.slot].offset});
+            {0, 0, keyOf(action), index, slots[action.slot].offset});
       break;
-    case StepKind::recv:
-      received[keyOf(step)] = {use.begin, use.end, keyOf(step), index};
+    case ActionKind::recv:
+      received[keyOf(action)] = {use.begin, use.end, keyOf(action), index};
       break;
-    case StepKind::release:
-      forget(received.at(keyOf(step)));
-      received.erase(keyOf(step));
+    case ActionKind::release:
+      forget(received.at(keyOf(action)));
+      received.erase(keyOf(action));
       break;
     default:
       break;
@@ -891,10 +896,11 @@ private:
     return "";
   }
 
-  /// What the step of a kind with this subject and micro-batch began.
-  void endOutstanding(const ProgramStep &step, StepKind begun) {
+  /// What the action of a kind with this subject and micro-batch began.
+  void endOutstanding(const ProgramAction &action, ActionKind begun) {
     std::erase_if(outstanding, [&](const Outstanding &each) {
-      return each.key == keyOf(step) && program.steps[each.step].kind == begun;
+      return each.key == keyOf(action) &&
+             program.actions[each.action].kind == begun;
     });
   }
 
@@ -904,18 +910,18 @@ private:
     for (auto [state, instruction] : summary.state_reads)
       if (auto by = renewed.find(state); by != renewed.end())
         return where(index, instruction) + " reads a state that " +
-               stepText(by->second.first, by->second.second) +
+               actionText(by->second.first, by->second.second) +
                " has written for the next step";
     for (auto [state, instruction] : summary.state_writes) {
       if (auto [by, isNew] =
               renewed.try_emplace(state, std::pair(index, instruction));
           !isNew)
         return where(index, instruction) + " writes a state that " +
-               stepText(by->second.first, by->second.second) + " has written";
+               actionText(by->second.first, by->second.second) + " has written";
       for (const Outstanding &sent : outstanding)
         if (sent.state == state)
           return where(index, instruction) + " writes a state while " +
-                 stepText(sent.step, 0) + " of it is outstanding";
+                 actionText(sent.action, 0) + " of it is outstanding";
     }
     return "";
   }
@@ -930,12 +936,14 @@ private:
         added[use.slot].clear();
         continue;
       }
-      auto [by, isNew] = added[use.slot].try_emplace(
-          program.steps[index].micro_batch, std::pair(index, use.instruction));
+      auto [by, isNew] =
+          added[use.slot].try_emplace(program.actions[index].micro_batch,
+                                      std::pair(index, use.instruction));
       if (!isNew && by->second.first != index)
         return where(index, use.instruction) +
                " adds to a sum what is in it already: " +
-               stepText(by->second.first, by->second.second) + " has added it";
+               actionText(by->second.first, by->second.second) +
+               " has added it";
     }
     return "";
   }
@@ -950,7 +958,7 @@ private:
       return "";
     return where(index, instruction) +
            " writes a value of the whole step that " +
-           stepText(by->second.first, by->second.second) + " has written";
+           actionText(by->second.first, by->second.second) + " has written";
   }
 
   std::string read(int index, const Use &use, int micro_batch,
@@ -972,7 +980,7 @@ private:
           else if (writer->value != value)
             error = where(index, use.instruction) + " reads " +
                     bytes(begin, end) + ", which " +
-                    stepText(writer->step, writer->instruction) +
+                    actionText(writer->action, writer->instruction) +
                     " has overwritten with another value";
           return error.empty();
         });
@@ -986,20 +994,20 @@ private:
                       end = std::min(sent.end, use.end);
         return where(index, writerOf(index, begin, use.instruction)) +
                " writes " + bytes(begin, end) + " while " +
-               stepText(sent.step, 0) + " of them is outstanding";
+               actionText(sent.action, 0) + " of them is outstanding";
       }
     return "";
   }
 
   /// The instruction of a run that writes a byte, of several that were joined.
   int writerOf(int index, int64_t at, int standard) const {
-    const ProgramStep &step = program.steps[index];
-    if (step.kind != StepKind::run)
+    const ProgramAction &action = program.actions[index];
+    if (action.kind != ActionKind::run)
       return 0;
-    const CheckedUnit &unit = program.units[step.subject];
+    const CheckedUnit &unit = program.units[action.subject];
     for (int i = 0; i < static_cast<int>(unit.size()); ++i)
       for (const CheckedUse &use : unit[i].writes) {
-        const int64_t address = addressOf(use.slot, step.micro_batch);
+        const int64_t address = addressOf(use.slot, action.micro_batch);
         if (!isOutside(use.slot) && address + use.begin <= at &&
             at < address + use.end)
           return i;
@@ -1007,12 +1015,12 @@ private:
     return standard;
   }
 
-  /// The bytes that still hold what a step received hold nothing any more.
+  /// The bytes that still hold what an action received hold nothing any more.
   void forget(const Outstanding &gone) {
     std::vector<std::pair<int64_t, int64_t>> parts;
     held.visit(gone.begin, gone.end,
                [&](int64_t begin, int64_t end, const Writer *writer) {
-                 if (writer && writer->step == gone.step)
+                 if (writer && writer->action == gone.action)
                    parts.push_back({begin, end});
                  return true;
                });
@@ -1033,14 +1041,14 @@ private:
   std::map<int64_t, std::pair<int, int>> renewed;
   /// Slots with the span of a step that it has written, likewise.
   std::map<int, std::pair<int, int>> computed;
-  /// Of each sum: the micro-batches that were added, each with a step and its
-  /// instruction.
+  /// Of each sum: the micro-batches that were added, each with an action and
+  /// its instruction.
   std::map<int, std::map<int, std::pair<int, int>>> added;
   ByteMap<Writer> held;
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;
-  std::vector<int> finishOf; ///< by step: of a start
-  std::vector<int> startOf;  ///< by step: of a finish
+  std::vector<int> finishOf; ///< by action: of a start
+  std::vector<int> startOf;  ///< by action: of a finish
 };
 
 /// A state that one program writes is used by no other.

@@ -9,23 +9,23 @@
 // (`--plan-verify-schedule`) and the runtime (which trusts no file) share this.
 // It is plain C++ without dependencies.
 //
-// Model. Every device runs its own steps in order. `send` does not block.
+// Model. Every device runs its own actions in order. `send` does not block.
 // `recv` of (channel, micro-batch) blocks until the send with the same key has
 // been issued. `wait` blocks until the `release` with that key has been
-// executed, or the recv if there is no release. No step has a choice, so
+// executed, or the recv if there is no release. No action has a choice, so
 // execution is confluent: whether all programs finish does not depend on
 // timing. So one symbolic run is a proof. A runtime that lets the sender go on
 // earlier only removes waits. If a run gets stuck, the reason is the shortest
-// cycle of "waits for" among the blocked steps.
+// cycle of "waits for" among the blocked actions.
 //
-// Buffers. A device's steps are in one total order. The only readers that
-// outlive their step are sends, until their `wait`. So it is enough to walk
-// each program. A step may read a byte only if the last write to it came from
-// the value that it is meant to read. It may write a byte only if no send of it
-// is outstanding. A received value is gone after its release, except for bytes
-// that were written since. A program runs again and again, so it is walked
-// twice. A value is a slot on a micro-batch. A constant is the same value on
-// all micro-batches, and what has the span of a step on all of a step.
+// Buffers. A device's actions are in one total order. The only readers that
+// outlive their action are sends, until their `wait`. So it is enough to walk
+// each program. An action may read a byte only if the last write to it came
+// from the value that it is meant to read. It may write a byte only if no send
+// of it is outstanding. A received value is gone after its release, except for
+// bytes that were written since. A program runs again and again, so it is
+// walked twice. A value is a slot on a micro-batch. A constant is the same
+// value on all micro-batches, and what has the span of a step on all of a step.
 //
 // Training. A sum over micro-batches is told by how many have been added. A
 // unit that only writes it makes it 0. One that reads it, and writes what it
@@ -33,23 +33,24 @@
 // reads it needs all of them. Of a sum in a frame each copy is a sum of its
 // own, a lane, to which the micro-batches add that have this copy; a slot of
 // the arena may name one. What has the span of a step is written once, by one
-// unit. A state has one value until a step writes it, once. Afterwards no
-// step of the program reads it: the new value is for the next step. Each device
-// has a state of its own, so nobody else uses one that is written. A collective
-// may read one, until it is finished; no other message reads or writes one.
+// unit. A state has one value until an action writes it, once. Afterwards no
+// action of the program reads it: the new value is for the next step. Each
+// device has a state of its own, so nobody else uses one that is written. A
+// collective may read one, until it is finished; no other message reads or
+// writes one.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read
 // from outside, and those that they leave behind. A program is walked from
-// summary to summary. So the proof is linear in instructions and in steps, not
-// in their product.
+// summary to summary. So the proof is linear in instructions and in actions,
+// not in their product.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_ABI_SCHEDULECHECK_H
 #define PARTITA_RUNTIME_ABI_SCHEDULECHECK_H
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 
 #include <cstdint>
 #include <string>
@@ -103,17 +104,17 @@ using CheckedUnit = std::vector<CheckedInstruction>;
 /// What one device executes.
 struct CheckedProgram {
   std::string device; ///< for messages, e.g. "cpu:0"
-  /// Of a step. 0: as many as `steps` name.
+  /// Of a step. 0: as many as `actions` name.
   int micro_batches = 0;
   int64_t arena_bytes = 0, constant_bytes = 0;
   std::vector<CheckedFrame> frames;
   std::vector<CheckedSlot> slots;
-  CheckedUnit load; ///< runs once, before the steps
+  CheckedUnit load; ///< runs once, before the actions
   std::vector<CheckedUnit> units;
-  std::vector<ProgramStep> steps;
+  std::vector<ProgramAction> actions;
 };
 
-/// Names of the subjects of steps, for messages.
+/// Names of the subjects of actions, for messages.
 struct CheckedNames {
   std::vector<std::string> channels, inputs, outputs, collectives, checks;
 };
@@ -126,7 +127,7 @@ struct CheckedNames {
 
 /// Returns an empty string if the programs of all devices finish and use their
 /// buffers correctly. Otherwise it returns one message: the shortest cycle of
-/// waits (a line per step after the first line), a send or recv without its
+/// waits (a line per action after the first line), a send or recv without its
 /// counterpart, or the first wrong read or write. Each (channel, micro-batch)
 /// must have exactly one send and one recv. It must have one wait, after the
 /// send and on its device. It may have one release, after the recv and on its

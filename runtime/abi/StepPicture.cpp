@@ -44,7 +44,7 @@ public:
   DrawnDevice(const DrawnProgram &program, double nsPerColumn)
       : program(program), nsPerColumn(nsPerColumn) {}
 
-  bool isDone() const { return next == program.steps.size(); }
+  bool isDone() const { return next == program.actions.size(); }
   int64_t getTime() const { return time; }
   const std::vector<Cell> &getCells() const { return cells; }
 
@@ -56,25 +56,25 @@ public:
                const std::set<SentKey> &released) {
     const size_t before = next;
     for (; !isDone(); ++next) {
-      const DrawnProgram::Step &step = program.steps[next];
-      const SentKey key(step.subject, step.micro_batch);
-      switch (step.kind) {
-      case StepKind::run:
-        run(program.units[size_t(step.subject)], step.micro_batch);
+      const DrawnProgram::Action &action = program.actions[next];
+      const SentKey key(action.subject, action.micro_batch);
+      switch (action.kind) {
+      case ActionKind::run:
+        run(program.units[size_t(action.subject)], action.micro_batch);
         break;
-      case StepKind::send:
+      case ActionKind::send:
         arrived[key] = time;
         break;
-      case StepKind::release:
+      case ActionKind::release:
         taken[key] = time;
         break;
-      case StepKind::recv:
+      case ActionKind::recv:
         if (!waitFor(arrived, key))
           return next > before;
         if (released.count(key) == 0)
           taken[key] = time;
         break;
-      case StepKind::wait:
+      case ActionKind::wait:
         if (!waitFor(taken, key))
           return next > before;
         break;
@@ -136,9 +136,9 @@ Picture draw(const std::vector<DrawnProgram> &programs, double nsPerColumn) {
   std::set<SentKey> released;
   for (const DrawnProgram &program : programs) {
     picture.devices.emplace_back(program, nsPerColumn);
-    for (const DrawnProgram::Step &step : program.steps)
-      if (step.kind == StepKind::release)
-        released.insert({step.subject, step.micro_batch});
+    for (const DrawnProgram::Action &action : program.actions)
+      if (action.kind == ActionKind::release)
+        released.insert({action.subject, action.micro_batch});
   }
   std::map<SentKey, int64_t> arrived, taken;
   for (bool goesOn = true; goesOn;) {

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_ABI_STEPPICTURE_H
 #define PARTITA_RUNTIME_ABI_STEPPICTURE_H
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 
 #include <cstdint>
 #include <string>
@@ -22,14 +22,14 @@ struct DrawnProgram {
     std::string name; ///< e.g. "F0", "B12", or a part of one: "F0.1"
     int64_t duration_ns = 0;
   };
-  struct Step {
-    StepKind kind = StepKind::run;
+  struct Action {
+    ActionKind kind = ActionKind::run;
     int64_t micro_batch = 0;
     int64_t subject = 0; ///< of `units`, or a channel
   };
   std::string device;
   std::vector<Unit> units;
-  std::vector<Step> steps;
+  std::vector<Action> actions;
 };
 
 /// Whether a picture of a plan is one that people take in.

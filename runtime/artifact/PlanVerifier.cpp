@@ -333,12 +333,13 @@ private:
   std::string storesError() const {
     std::set<std::pair<int, int>> stored;
     for (const abi::Program *program : *plan.programs())
-      for (int64_t i = 0; i < length(program->steps()); ++i) {
-        const abi::ProgramStep step = stepOf(*program, i);
-        if (step.kind == abi::StepKind::store_output &&
-            !stored.emplace(step.subject, step.micro_batch).second)
-          return "output " + quoted(plan.outputs()->Get(step.subject)->name()) +
-                 " of micro-batch " + number(step.micro_batch) +
+      for (int64_t i = 0; i < length(program->actions()); ++i) {
+        const abi::ProgramAction action = actionOf(*program, i);
+        if (action.kind == abi::ActionKind::store_output &&
+            !stored.emplace(action.subject, action.micro_batch).second)
+          return "output " +
+                 quoted(plan.outputs()->Get(action.subject)->name()) +
+                 " of micro-batch " + number(action.micro_batch) +
                  " is stored twice";
       }
     std::map<int, int> times;

@@ -35,7 +35,7 @@ namespace partita::runtime {
 Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes);
 
-/// Checks frames, slots, units, load program and steps of program `index`.
+/// Checks frames, slots, units, load program and actions of program `index`.
 /// Returns what is wrong; empty if nothing is. The tables of the plan that they
 /// refer to must have been checked.
 std::string programError(const abi::Plan &plan, int index);

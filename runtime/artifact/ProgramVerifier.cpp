@@ -1,4 +1,5 @@
-//===- ProgramVerifier.cpp - Frames, slots, units and steps of a program --===//
+//===- ProgramVerifier.cpp - Frames, slots, units and actions of a program
+//--===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +16,7 @@
 namespace partita::runtime {
 namespace {
 
-/// Checks one program: its frames, slots, units, load program and steps.
+/// Checks one program: its frames, slots, units, load program and actions.
 class ProgramVerifier {
 public:
   ProgramVerifier(const abi::Plan &plan, int index)
@@ -49,9 +50,9 @@ public:
     for (int64_t i = 0; i < length(program.units()); ++i)
       if (std::string e = unitError(*program.units()->Get(i)); !e.empty())
         return "unit " + quoted(program.units()->Get(i)->name()) + " " + e;
-    for (int64_t i = 0; i < length(program.steps()); ++i)
-      if (std::string e = stepError(i); !e.empty())
-        return "step " + number(i) + " " + e;
+    for (int64_t i = 0; i < length(program.actions()); ++i)
+      if (std::string e = actionError(i); !e.empty())
+        return "action " + number(i) + " " + e;
     return "";
   }
 
@@ -186,7 +187,7 @@ private:
            number(length(program.slots()));
   }
 
-  /// Whether a step may write there.
+  /// Whether an action may write there.
   static bool isWritable(const abi::Slot &slot) {
     return slot.space() == abi::Space::arena ||
            slot.space() == abi::Space::frame ||
@@ -319,74 +320,75 @@ private:
     return "";
   }
 
-  std::string stepError(int64_t position) const {
-    if (!inRange(program.steps()->Get(position)->kind(), abi::kStepKinds))
+  std::string actionError(int64_t position) const {
+    if (!inRange(program.actions()->Get(position)->kind(), abi::kActionKinds))
       return "is of an unknown kind";
-    const abi::ProgramStep step = stepOf(program, position);
-    if (!inRange(step.micro_batch, plan.micro_batches()))
-      return "is of micro-batch " + number(step.micro_batch) + " of " +
+    const abi::ProgramAction action = actionOf(program, position);
+    if (!inRange(action.micro_batch, plan.micro_batches()))
+      return "is of micro-batch " + number(action.micro_batch) + " of " +
              number(plan.micro_batches());
-    const abi::StepInfo &info = abi::getInfo(step.kind);
-    if (step.slot != -1 && info.access == abi::SlotAccess::none)
-      return "names slot " + number(step.slot) + ", but a step '" + info.name +
-             "' has none";
-    if (step.slot != -1 && !isSlot(step.slot))
-      return noSlot(step.slot);
-    if (step.slot != -1 && info.access == abi::SlotAccess::written &&
-        !isWritable(*program.slots()->Get(step.slot)))
-      return "writes slot " + number(step.slot) + ", which is read only";
+    const abi::ActionInfo &info = abi::getInfo(action.kind);
+    if (action.slot != -1 && info.access == abi::SlotAccess::none)
+      return "names slot " + number(action.slot) + ", but an action '" +
+             info.name + "' has none";
+    if (action.slot != -1 && !isSlot(action.slot))
+      return noSlot(action.slot);
+    if (action.slot != -1 && info.access == abi::SlotAccess::written &&
+        !isWritable(*program.slots()->Get(action.slot)))
+      return "writes slot " + number(action.slot) + ", which is read only";
     switch (info.subject) {
-    case abi::StepSubject::unit:
-      return inRange(step.subject, length(program.units()))
+    case abi::ActionSubject::unit:
+      return inRange(action.subject, length(program.units()))
                  ? ""
-                 : "runs unit " + number(step.subject) + " of " +
+                 : "runs unit " + number(action.subject) + " of " +
                        number(length(program.units()));
-    case abi::StepSubject::sent_channel:
-    case abi::StepSubject::received_channel:
-      return transferError(step, info);
-    case abi::StepSubject::input:
-      return portError(step, plan.inputs(), "input ");
-    case abi::StepSubject::output:
-      return portError(step, plan.outputs(), "output ");
-    case abi::StepSubject::collective:
-      return collectiveError(step);
-    case abi::StepSubject::check:
-      return checkError(step);
+    case abi::ActionSubject::sent_channel:
+    case abi::ActionSubject::received_channel:
+      return transferError(action, info);
+    case abi::ActionSubject::input:
+      return portError(action, plan.inputs(), "input ");
+    case abi::ActionSubject::output:
+      return portError(action, plan.outputs(), "output ");
+    case abi::ActionSubject::collective:
+      return collectiveError(action);
+    case abi::ActionSubject::check:
+      return checkError(action);
     }
     return "is of an unknown kind";
   }
 
-  std::string transferError(const abi::ProgramStep &step,
-                            const abi::StepInfo &info) const {
-    if (!inRange(step.subject, length(plan.channels())))
-      return "uses channel " + number(step.subject) + " of " +
+  std::string transferError(const abi::ProgramAction &action,
+                            const abi::ActionInfo &info) const {
+    if (!inRange(action.subject, length(plan.channels())))
+      return "uses channel " + number(action.subject) + " of " +
              number(length(plan.channels()));
-    const abi::Channel &channel = *plan.channels()->Get(step.subject);
-    const bool sends = info.subject == abi::StepSubject::sent_channel;
+    const abi::Channel &channel = *plan.channels()->Get(action.subject);
+    const bool sends = info.subject == abi::ActionSubject::sent_channel;
     if ((sends ? channel.source() : channel.target()) != index)
       return std::string(sends ? "sends on" : "receives on") + " channel " +
-             number(step.subject) + ", which is another program's to do";
+             number(action.subject) + ", which is another program's to do";
     if (info.access == abi::SlotAccess::none)
       return "";
     const int64_t bytes =
-        step.slot == -1 ? 0 : program.slots()->Get(step.slot)->bytes();
+        action.slot == -1 ? 0 : program.slots()->Get(action.slot)->bytes();
     if (bytes != channel.bytes())
       return "moves " + number(bytes) + " bytes on channel " +
-             number(step.subject) + " of " + number(channel.bytes());
+             number(action.subject) + " of " + number(channel.bytes());
     return "";
   }
 
-  std::string collectiveError(const abi::ProgramStep &step) const {
-    if (!inRange(step.subject, length(plan.collectives())))
-      return "names collective " + number(step.subject) + " of " +
+  std::string collectiveError(const abi::ProgramAction &action) const {
+    if (!inRange(action.subject, length(plan.collectives())))
+      return "names collective " + number(action.subject) + " of " +
              number(length(plan.collectives()));
-    const abi::Collective &collective = *plan.collectives()->Get(step.subject);
+    const abi::Collective &collective =
+        *plan.collectives()->Get(action.subject);
     if (collective.program() != index)
-      return "names collective " + number(step.subject) +
+      return "names collective " + number(action.subject) +
              ", which is another program's";
-    if (step.slot == -1)
-      return noSlot(step.slot);
-    const bool starts = step.kind == abi::StepKind::start;
+    if (action.slot == -1)
+      return noSlot(action.slot);
+    const bool starts = action.kind == abi::ActionKind::start;
     using Kind = abi::CollectiveKind;
     const bool isWhole =
         collective.kind() == Kind::all_to_all ||
@@ -394,7 +396,7 @@ private:
     const int64_t elements =
         elementsOf(collective.rows(), collective.part(),
                    isWhole ? groupSize(plan, collective.axes()) : 1);
-    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    const abi::Slot &slot = *program.slots()->Get(action.slot);
     if (slot.dtype() != collective.dtype() ||
         slot.bytes() != elements * elementBytes(slot.dtype()))
       return "moves " + quoted(collective.name()) +
@@ -402,14 +404,14 @@ private:
     return "";
   }
 
-  std::string checkError(const abi::ProgramStep &step) const {
-    if (!inRange(step.subject, length(plan.checks())))
-      return "names check " + number(step.subject) + " of " +
+  std::string checkError(const abi::ProgramAction &action) const {
+    if (!inRange(action.subject, length(plan.checks())))
+      return "names check " + number(action.subject) + " of " +
              number(length(plan.checks()));
-    if (step.slot == -1)
-      return noSlot(step.slot);
-    const abi::Check &check = *plan.checks()->Get(step.subject);
-    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    if (action.slot == -1)
+      return noSlot(action.slot);
+    const abi::Check &check = *plan.checks()->Get(action.subject);
+    const abi::Slot &slot = *program.slots()->Get(action.slot);
     if (slot.dtype() != abi::DType::i64 ||
         slot.bytes() != check.rows() * 2 * elementBytes(slot.dtype()))
       return "looks at the indices of " + quoted(check.node()) +
@@ -418,16 +420,16 @@ private:
   }
 
   std::string
-  portError(const abi::ProgramStep &step,
+  portError(const abi::ProgramAction &action,
             const flatbuffers::Vector<flatbuffers::Offset<abi::Port>> *ports,
             const char *what) const {
-    if (!inRange(step.subject, length(ports)))
-      return std::string("names ") + what + number(step.subject) + " of " +
+    if (!inRange(action.subject, length(ports)))
+      return std::string("names ") + what + number(action.subject) + " of " +
              number(length(ports));
-    const abi::Port &port = *ports->Get(step.subject);
-    if (step.slot == -1)
-      return noSlot(step.slot);
-    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    const abi::Port &port = *ports->Get(action.subject);
+    if (action.slot == -1)
+      return noSlot(action.slot);
+    const abi::Slot &slot = *program.slots()->Get(action.slot);
     if (slot.dtype() != port.dtype() ||
         slot.bytes() != elementCount(port.shape()) * elementBytes(port.dtype()))
       return "moves " + quoted(port.name()) +

@@ -42,8 +42,8 @@ public:
       checked.load.push_back(modelOf(*program.load()->Get(i), "load"));
     for (int64_t i = 0; i < length(program.units()); ++i)
       checked.units.push_back(modelOf(*program.units()->Get(i)));
-    for (int64_t i = 0; i < length(program.steps()); ++i)
-      checked.steps.push_back(stepOf(program, i));
+    for (int64_t i = 0; i < length(program.actions()); ++i)
+      checked.actions.push_back(actionOf(program, i));
     return std::move(checked);
   }
 

@@ -12,7 +12,7 @@
 #ifndef PARTITA_RUNTIME_BASE_PROGRAMS_H
 #define PARTITA_RUNTIME_BASE_PROGRAMS_H
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 #include "runtime/base/Elements.h"
 
 namespace partita::runtime {
@@ -24,11 +24,12 @@ inline const abi::Program &programOf(const abi::Plan &plan, int device) {
   return *plan.programs()->Get(static_cast<unsigned>(program));
 }
 
-/// Step `index` of a program.
-inline abi::ProgramStep stepOf(const abi::Program &program, int64_t index) {
-  const abi::Step &step = *program.steps()->Get(static_cast<unsigned>(index));
-  return {static_cast<abi::StepKind>(step.kind()), step.micro_batch(),
-          step.subject(), step.slot()};
+/// Action `index` of a program.
+inline abi::ProgramAction actionOf(const abi::Program &program, int64_t index) {
+  const abi::Action &action =
+      *program.actions()->Get(static_cast<unsigned>(index));
+  return {static_cast<abi::ActionKind>(action.kind()), action.micro_batch(),
+          action.subject(), action.slot()};
 }
 
 } // namespace partita::runtime

@@ -113,12 +113,12 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       outputCollections(readCollections(*plan, /*outputs=*/true)) {
   for (int device = 0; device < devices; ++device) {
     const abi::Program &program = runtime::programOf(*plan, device);
-    for (int64_t i = 0; i < length(program.steps()); ++i) {
-      const abi::ProgramStep step = runtime::stepOf(program, i);
-      if (step.kind == abi::StepKind::load_input)
-        addUser(inputs, step.subject, device);
-      if (step.kind == abi::StepKind::store_output && mesh.stores(device))
-        addUser(outputs, step.subject, device);
+    for (int64_t i = 0; i < length(program.actions()); ++i) {
+      const abi::ProgramAction action = runtime::actionOf(program, i);
+      if (action.kind == abi::ActionKind::load_input)
+        addUser(inputs, action.subject, device);
+      if (action.kind == abi::ActionKind::store_output && mesh.stores(device))
+        addUser(outputs, action.subject, device);
     }
   }
 }
@@ -202,8 +202,8 @@ int Model::workingDevices() const {
   for (int device = 0; device < devices; ++device) {
     const abi::Program &program = runtime::programOf(*plan, device);
     bool runs = false;
-    for (int64_t i = 0; i < length(program.steps()) && !runs; ++i)
-      runs = runtime::stepOf(program, i).kind == abi::StepKind::run;
+    for (int64_t i = 0; i < length(program.actions()) && !runs; ++i)
+      runs = runtime::actionOf(program, i).kind == abi::ActionKind::run;
     working += runs;
   }
   return working;

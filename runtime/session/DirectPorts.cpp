@@ -23,12 +23,12 @@ public:
       : program(program), uses(static_cast<size_t>(length(program.slots()))) {}
 
   std::map<int, DirectPort> find() {
-    for (int64_t i = 0; i < length(program.steps()); ++i)
-      if (const abi::ProgramStep step = stepOf(program, i);
-          step.kind == abi::StepKind::release)
-        released.insert({step.subject, step.micro_batch});
-    for (int64_t i = 0; i < length(program.steps()); ++i)
-      visit(stepOf(program, i));
+    for (int64_t i = 0; i < length(program.actions()); ++i)
+      if (const abi::ProgramAction action = actionOf(program, i);
+          action.kind == abi::ActionKind::release)
+        released.insert({action.subject, action.micro_batch});
+    for (int64_t i = 0; i < length(program.actions()); ++i)
+      visit(actionOf(program, i));
     for (int64_t i = 0; i < length(program.units()); ++i)
       visit(*program.units()->Get(static_cast<unsigned>(i)));
     for (int64_t i = 0; i < length(program.load()); ++i)
@@ -65,17 +65,17 @@ private:
     return slot < 0 ? nullptr : &uses[static_cast<size_t>(slot)];
   }
 
-  void visit(const abi::ProgramStep &step) {
-    Uses *use = at(step.slot);
+  void visit(const abi::ProgramAction &action) {
+    Uses *use = at(action.slot);
     if (!use)
       return;
-    if (step.kind == abi::StepKind::load_input)
-      use->ports.insert({Kind::input, step.subject});
-    else if (step.kind == abi::StepKind::store_output)
-      use->ports.insert({Kind::output, step.subject});
-    else if (step.kind == abi::StepKind::recv &&
-             released.count({step.subject, step.micro_batch}))
-      use->ports.insert({Kind::channel, step.subject});
+    if (action.kind == abi::ActionKind::load_input)
+      use->ports.insert({Kind::input, action.subject});
+    else if (action.kind == abi::ActionKind::store_output)
+      use->ports.insert({Kind::output, action.subject});
+    else if (action.kind == abi::ActionKind::recv &&
+             released.count({action.subject, action.micro_batch}))
+      use->ports.insert({Kind::channel, action.subject});
     else
       use->other = true;
   }

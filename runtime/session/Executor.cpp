@@ -122,16 +122,17 @@ Status Executor::prepare() {
     return status;
   steps.resize(device->isHost() ? 1 : Device::kMostSteps);
   last = steps.data();
-  entries.resize(static_cast<size_t>(length(program.steps())));
+  entries.resize(static_cast<size_t>(length(program.actions())));
   for (size_t i = 0; i < entries.size(); ++i) {
-    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(i));
-    if (Status status = prepareEntry(step, entries[i]); !status.ok())
+    const abi::ProgramAction action =
+        actionOf(program, static_cast<int64_t>(i));
+    if (Status status = prepareEntry(action, entries[i]); !status.ok())
       return status;
     most_events += 1;
-    if (step.kind == abi::StepKind::run)
+    if (action.kind == abi::ActionKind::run)
       most_events += static_cast<size_t>(
           length(program.units()
-                     ->Get(static_cast<unsigned>(step.subject))
+                     ->Get(static_cast<unsigned>(action.subject))
                      ->instructions()));
   }
   for (Step &step : steps)
@@ -212,47 +213,47 @@ bool Executor::storesOutput(int output) const {
                     !isPerStep({DirectPort::Kind::output, output}));
 }
 
-Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
-  entry.kind = step.kind;
-  entry.micro_batch = step.micro_batch;
-  entry.fed = step.micro_batch * mesh.replicas() + mesh.replica(index);
-  if (abi::usesChannel(step.kind))
-    entry.channel = step.subject;
-  if (abi::getInfo(step.kind).subject == abi::StepSubject::collective)
-    entry.collective = step.subject;
+Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
+  entry.kind = action.kind;
+  entry.micro_batch = action.micro_batch;
+  entry.fed = action.micro_batch * mesh.replicas() + mesh.replica(index);
+  if (abi::usesChannel(action.kind))
+    entry.channel = action.subject;
+  if (abi::getInfo(action.kind).subject == abi::ActionSubject::collective)
+    entry.collective = action.subject;
   entry.at = entry.fed;
-  if (step.kind == abi::StepKind::load_input) {
-    entry.io = step.subject;
+  if (action.kind == abi::ActionKind::load_input) {
+    entry.io = action.subject;
     inputs_used[entry.io] = true;
     if (isPerStep({DirectPort::Kind::input, entry.io}))
       entry.at = 0;
   }
-  if (step.kind == abi::StepKind::store_output) {
-    entry.io = step.subject;
+  if (action.kind == abi::ActionKind::store_output) {
+    entry.io = action.subject;
     entry.stores = storesOutput(entry.io);
     outputs_used[entry.io] = entry.stores;
     if (isPerStep({DirectPort::Kind::output, entry.io}))
       entry.at = 0;
   }
-  if (step.kind == abi::StepKind::examine) {
-    entry.io = step.subject;
+  if (action.kind == abi::ActionKind::examine) {
+    entry.io = action.subject;
     entry.told = told;
     told +=
         2 *
         static_cast<size_t>(
-            plan.checks()->Get(static_cast<unsigned>(step.subject))->rows());
+            plan.checks()->Get(static_cast<unsigned>(action.subject))->rows());
   }
-  if (step.slot >= 0) {
-    entry.data = device->slot(step.slot, step.micro_batch);
-    if (auto found = direct.find(step.slot); found != direct.end())
+  if (action.slot >= 0) {
+    entry.data = device->slot(action.slot, action.micro_batch);
+    if (auto found = direct.find(action.slot); found != direct.end())
       entry.direct = &found->second;
     entry.bytes =
-        program.slots()->Get(static_cast<unsigned>(step.slot))->bytes();
+        program.slots()->Get(static_cast<unsigned>(action.slot))->bytes();
   }
-  makeEnd(step, entry);
-  if (step.kind != abi::StepKind::run)
+  makeEnd(action, entry);
+  if (action.kind != abi::ActionKind::run)
     return Status();
-  auto instance = device->prepare(step.subject);
+  auto instance = device->prepare(action.subject);
   if (!instance)
     return instance.status();
   entry.instance = *instance;
@@ -262,14 +263,15 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
 }
 
 /// The way that messages of a channel take is chosen here, once.
-void Executor::makeEnd(const abi::ProgramStep &step, Entry &entry) {
+void Executor::makeEnd(const abi::ProgramAction &action, Entry &entry) {
   if (entry.channel < 0)
     return;
   const int link = linkOf(mesh, entry.channel, position);
   EndMemory memory{device.get(), 1, entry.bytes};
-  if (step.slot >= 0)
-    memory.copies = copiesOf(step.slot);
-  if (step.kind == abi::StepKind::send || step.kind == abi::StepKind::wait) {
+  if (action.slot >= 0)
+    memory.copies = copiesOf(action.slot);
+  if (action.kind == abi::ActionKind::send ||
+      action.kind == abi::ActionKind::wait) {
     std::unique_ptr<Sender> &end = senders[entry.channel];
     if (!end)
       end = comm.sender(link, memory);
@@ -287,9 +289,9 @@ void Executor::matchCollectives() {
   std::map<std::pair<int, int>, size_t> started; // collective, micro-batch
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::pair key(entries[i].collective, entries[i].micro_batch);
-    if (entries[i].kind == abi::StepKind::start)
+    if (entries[i].kind == abi::ActionKind::start)
       started[key] = i;
-    if (entries[i].kind != abi::StepKind::finish)
+    if (entries[i].kind != abi::ActionKind::finish)
       continue;
     Entry &start = entries[started.at(key)];
     start.finish = i;
@@ -314,7 +316,7 @@ void Executor::placeReleases() {
   std::map<std::pair<const DirectSlot *, size_t>, Key> held;
   for (Entry &entry : entries) {
     const Key key(entry.channel, entry.micro_batch);
-    if (entry.kind == abi::StepKind::recv && entry.direct) {
+    if (entry.kind == abi::ActionKind::recv && entry.direct) {
       borrowed[key] = {};
       held[{entry.direct, entry.direct->copyOf(entry.micro_batch)}] = key;
     }
@@ -325,7 +327,7 @@ void Executor::placeReleases() {
                                    entry.instance->movable()[which].last_task};
     }
     auto found = borrowed.find(key);
-    if (entry.kind != abi::StepKind::release || found == borrowed.end())
+    if (entry.kind != abi::ActionKind::release || found == borrowed.end())
       continue; // what was copied is released already
     auto [reader, task] = found->second;
     if (reader)
@@ -361,7 +363,7 @@ public:
       period = std::lcm(period, copies(static_cast<int>(i)).size());
   }
 
-  /// Nothing for a slot that no step writes.
+  /// Nothing for a slot that no action writes.
   Range of(int slot, int micro_batch) const {
     const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
     int64_t begin = found.offset();
@@ -374,28 +376,30 @@ public:
     return {begin, begin + found.bytes()};
   }
 
-  /// Steps that write the same bytes have the same key: the unit or, below 0,
+  /// Actions that write the same bytes have the same key: the unit or, below 0,
   /// the slot; and the micro-batch, as far as frames tell it apart.
   using Key = std::pair<int, size_t>;
-  Key keyOf(const abi::ProgramStep &step) const {
-    return {step.kind == abi::StepKind::run ? step.subject : -1 - step.slot,
-            static_cast<size_t>(step.micro_batch) % period};
+  Key keyOf(const abi::ProgramAction &action) const {
+    return {action.kind == abi::ActionKind::run ? action.subject
+                                                : -1 - action.slot,
+            static_cast<size_t>(action.micro_batch) % period};
   }
 
-  /// All that a step writes.
-  std::vector<Range> written(const abi::ProgramStep &step) const {
+  /// All that an action writes.
+  std::vector<Range> written(const abi::ProgramAction &action) const {
     std::vector<Range> ranges;
-    if (getInfo(step.kind).access == abi::SlotAccess::written && step.slot >= 0)
-      ranges.push_back(of(step.slot, step.micro_batch));
-    if (step.kind != abi::StepKind::run)
+    if (getInfo(action.kind).access == abi::SlotAccess::written &&
+        action.slot >= 0)
+      ranges.push_back(of(action.slot, action.micro_batch));
+    if (action.kind != abi::ActionKind::run)
       return ranges;
     const abi::Unit &unit =
-        *program.units()->Get(static_cast<unsigned>(step.subject));
+        *program.units()->Get(static_cast<unsigned>(action.subject));
     for (int64_t i = 0; i < length(unit.instructions()); ++i)
       forEachSlot(*unit.instructions()->Get(static_cast<unsigned>(i)),
                   [&](const SlotUse &use) {
                     if (use.written)
-                      ranges.push_back(of(use.slot, step.micro_batch));
+                      ranges.push_back(of(use.slot, action.micro_batch));
                   });
     return ranges;
   }
@@ -415,28 +419,28 @@ private:
 /// what was sent need not be awaited there.
 void Executor::carryWaits() {
   const ArenaRanges ranges(program, plan.micro_batches());
-  auto stepAt = [&](size_t i) {
-    return stepOf(program, static_cast<int64_t>(i));
+  auto actionAt = [&](size_t i) {
+    return actionOf(program, static_cast<int64_t>(i));
   };
   // What an entry writes: from the start of a collective on, other devices
   // write the slot of its finish.
   auto writerAt = [&](size_t i) {
-    return stepAt(entries[i].kind == abi::StepKind::start ? entries[i].finish
-                                                          : i);
+    return actionAt(
+        entries[i].kind == abi::ActionKind::start ? entries[i].finish : i);
   };
-  auto writes = [](const abi::ProgramStep &step) {
-    return step.kind == abi::StepKind::run ||
-           getInfo(step.kind).access == abi::SlotAccess::written;
+  auto writes = [](const abi::ProgramAction &action) {
+    return action.kind == abi::ActionKind::run ||
+           getInfo(action.kind).access == abi::SlotAccess::written;
   };
   std::map<std::pair<int, int>, size_t> sends; // by channel and micro-batch
   for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].kind == abi::StepKind::send)
+    if (entries[i].kind == abi::ActionKind::send)
       sends[{entries[i].channel, entries[i].micro_batch}] = i;
   auto sendOf = [&](const Entry &wait) {
     return sends.at({wait.channel, wait.micro_batch});
   };
   auto sentBy = [&](const Entry &wait) {
-    const abi::ProgramStep send = stepAt(sendOf(wait));
+    const abi::ProgramAction send = actionAt(sendOf(wait));
     return send.slot < 0 ? Range() : ranges.of(send.slot, send.micro_batch);
   };
   auto overlapsAny = [](const std::vector<Range> &list, const Range &range) {
@@ -449,12 +453,12 @@ void Executor::carryWaits() {
   std::set<ArenaRanges::Key> known;
   for (size_t i = entries.size(); i-- > 0;) {
     Entry &entry = entries[i];
-    if (entry.kind == abi::StepKind::wait &&
+    if (entry.kind == abi::ActionKind::wait &&
         !overlapsAny(later, sentBy(entry))) {
       entry.carried = static_cast<int>(carried.size());
       carried.push_back({i});
     }
-    const abi::ProgramStep writer = writerAt(i);
+    const abi::ProgramAction writer = writerAt(i);
     if (!writes(writer) || !known.insert(ranges.keyOf(writer)).second)
       continue;
     const std::vector<Range> more = ranges.written(writer);
@@ -466,7 +470,7 @@ void Executor::carryWaits() {
   // Each carried wait comes before everything that writes its bytes.
   std::map<ArenaRanges::Key, std::vector<int>> before;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const abi::ProgramStep writer = writerAt(i);
+    const abi::ProgramAction writer = writerAt(i);
     if (!writes(writer))
       continue;
     auto [it, isNew] = before.try_emplace(ranges.keyOf(writer));
@@ -565,40 +569,40 @@ Status Executor::runSteps(const StepBinding &binding) {
 Status Executor::execute(const Entry &entry, const StepBinding &binding) {
   size_t bytes = static_cast<size_t>(entry.bytes);
   switch (entry.kind) {
-  case abi::StepKind::run:
+  case abi::ActionKind::run:
     return runInstance(entry, binding);
-  case abi::StepKind::send:
+  case abi::ActionKind::send:
     return entry.sender->send(entry.micro_batch, entry.data, entry.bytes);
-  case abi::StepKind::recv:
+  case abi::ActionKind::recv:
     return entry.direct ? borrow(entry)
                         : entry.receiver->receive(entry.micro_batch, entry.data,
                                                   entry.bytes);
-  case abi::StepKind::wait:
+  case abi::ActionKind::wait:
     if (entry.carried >= 0) {
       carried[static_cast<size_t>(entry.carried)].pending = true;
       return Status();
     }
     return entry.sender->wait(entry.micro_batch);
-  case abi::StepKind::release:
+  case abi::ActionKind::release:
     for (const Release &release : entry.releases)
       release.receiver->release(entry.micro_batch);
     return Status();
-  case abi::StepKind::start:
+  case abi::ActionKind::start:
     return entry.participant->start(entry.micro_batch, entry.data,
                                     entries[entry.finish].data);
-  case abi::StepKind::finish:
+  case abi::ActionKind::finish:
     return entry.participant->finish(entry.micro_batch);
-  case abi::StepKind::load_input:
+  case abi::ActionKind::load_input:
     if (bytes &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyIn(
           entry.data, binding.inputs[entry.io] + entry.at * bytes, bytes);
     return Status();
-  case abi::StepKind::examine:
+  case abi::ActionKind::examine:
     return stores ? device->queue().tell(current->told.data() + entry.told,
                                          entry.data, bytes)
                   : Status();
-  case abi::StepKind::store_output:
+  case abi::ActionKind::store_output:
     if (bytes && entry.stores &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyOut(
@@ -673,10 +677,10 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
   const std::string source = nameOf(channel.source()),
                     target = nameOf(channel.target());
   switch (entry.kind) {
-  case abi::StepKind::recv:
+  case abi::ActionKind::recv:
     message += "receiving " + what + " from " + source;
     break;
-  case abi::StepKind::send:
+  case abi::ActionKind::send:
     message += "sending " + what + " to " + target;
     break;
   default:
@@ -688,7 +692,8 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
 /// Of the devices that compute the same, one looks.
 void Executor::findBadIndices() {
   for (const Entry &entry : entries)
-    if (entry.kind == abi::StepKind::examine && stores && entry.fed < last->fed)
+    if (entry.kind == abi::ActionKind::examine && stores &&
+        entry.fed < last->fed)
       collectBadIndices(*plan.checks()->Get(static_cast<unsigned>(entry.io)),
                         entry.io, entry.fed, last->told.data() + entry.told,
                         bad);

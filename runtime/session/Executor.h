@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_SESSION_EXECUTOR_H
 #define PARTITA_RUNTIME_SESSION_EXECUTOR_H
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 #include "runtime/base/Mesh.h"
 #include "runtime/device/Driver.h"
 #include "runtime/session/BadIndex.h"
@@ -120,9 +120,9 @@ private:
     bool pending = false; ///< since the step before
   };
 
-  /// A Step with everything looked up.
+  /// An action with everything looked up.
   struct Entry {
-    abi::StepKind kind = abi::StepKind::run;
+    abi::ActionKind kind = abi::ActionKind::run;
     int micro_batch = 0; ///< counted within the replica
     int fed = 0;         ///< the same one, counted within the step
     int at = 0;          ///< load_input, store_output: tensor of the port
@@ -161,8 +161,8 @@ private:
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
   bool sendsFromHost(int channel) const;
-  Status prepareEntry(const abi::ProgramStep &step, Entry &entry);
-  void makeEnd(const abi::ProgramStep &step, Entry &entry);
+  Status prepareEntry(const abi::ProgramAction &action, Entry &entry);
+  void makeEnd(const abi::ProgramAction &action, Entry &entry);
   void placeReleases();
   void carryWaits();
   Status finish(CarriedWait &wait);
@@ -189,7 +189,7 @@ private:
   const bool stores;  ///< the outputs of its replica
   std::unique_ptr<Device> device;
   std::unique_ptr<NanSearch> search;
-  std::vector<Entry> entries; ///< the program's steps
+  std::vector<Entry> entries; ///< the program's actions
   std::vector<CarriedWait> carried;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made

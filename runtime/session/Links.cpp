@@ -7,7 +7,7 @@
 
 #include "runtime/session/Links.h"
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/Programs.h"
 
@@ -54,11 +54,13 @@ nccl::Traffic trafficOf(const abi::Plan &plan, const Mesh &mesh) {
   for (int device = 0; device < length(plan.devices()); ++device) {
     const abi::Program &program = programOf(plan, device);
     std::vector<nccl::Message> &messages = traffic.messages.emplace_back();
-    for (int64_t i = 0; i < length(program.steps()); ++i) {
-      const abi::ProgramStep step = stepOf(program, i);
-      if (step.kind == abi::StepKind::send || step.kind == abi::StepKind::recv)
-        messages.push_back({linkOf(mesh, step.subject, mesh.position(device)),
-                            step.micro_batch, step.kind == abi::StepKind::send,
+    for (int64_t i = 0; i < length(program.actions()); ++i) {
+      const abi::ProgramAction action = actionOf(program, i);
+      if (action.kind == abi::ActionKind::send ||
+          action.kind == abi::ActionKind::recv)
+        messages.push_back({linkOf(mesh, action.subject, mesh.position(device)),
+                            action.micro_batch,
+                            action.kind == abi::ActionKind::send,
                             static_cast<size_t>(i)});
     }
   }

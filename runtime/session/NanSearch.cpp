@@ -26,7 +26,7 @@ const abi::Slot &slotOf(const abi::Program &program, int slot) {
 const abi::Instruction &instructionOf(const abi::Plan &plan,
                                       const NanOrigin &origin) {
   const abi::Program &program = programOf(plan, origin.device);
-  const int unit = stepOf(program, origin.step).subject;
+  const int unit = actionOf(program, origin.action).subject;
   return *program.units()
               ->Get(static_cast<unsigned>(unit))
               ->instructions()
@@ -160,11 +160,11 @@ bool NanSearch::uses(const abi::Instruction &instruction, bool written) {
 
 void NanSearch::begin(int which, int micro_batch_of_replica,
                       int micro_batch_of_step) {
-  step = which;
+  action = which;
   micro_batch = micro_batch_of_replica;
   fed = micro_batch_of_step;
   unit = program.units()->Get(
-      static_cast<unsigned>(stepOf(program, step).subject));
+      static_cast<unsigned>(actionOf(program, action).subject));
   if (length(unit->instructions()) && !found[static_cast<size_t>(fed)])
     given = uses(*unit->instructions()->Get(0), false);
 }
@@ -176,7 +176,7 @@ void NanSearch::finished(size_t instruction) {
   const auto &all = *unit->instructions();
   const auto next = static_cast<unsigned>(instruction + 1);
   if (!given && uses(*all.Get(next - 1), true))
-    first = {fed, unit->stage(), step, static_cast<int>(instruction), index};
+    first = {fed, unit->stage(), action, static_cast<int>(instruction), index};
   else if (next < all.size())
     given = uses(*all.Get(next), false);
 }

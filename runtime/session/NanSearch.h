@@ -31,8 +31,8 @@ class Artifact;
 struct NanOrigin {
   int micro_batch = 0; ///< of the step
   int stage = 0;       ///< Plan.stages
-  int step = 0;        ///< of the device's program
-  int instruction = 0; ///< of the step's unit
+  int action = 0;      ///< of the device's program
+  int instruction = 0; ///< of the action's unit
   int device = 0;      ///< Plan.devices
 
   auto operator<=>(const NanOrigin &) const = default;
@@ -58,9 +58,9 @@ public:
 
   /// Call when a step begins.
   void clear();
-  /// Call just before a unit runs. `step`: of the program; `micro_batch`:
+  /// Call just before a unit runs. `action`: of the program; `micro_batch`:
   /// counted within the replica, and `fed`: within the step.
-  void begin(int step, int micro_batch, int fed);
+  void begin(int action, int micro_batch, int fed);
   /// Call after each instruction of the unit.
   void finished(size_t instruction);
 
@@ -82,7 +82,7 @@ private:
   std::vector<std::optional<NanOrigin>> found;
 
   const abi::Unit *unit = nullptr; ///< the one that runs
-  int step = 0, micro_batch = 0, fed = 0;
+  int action = 0, micro_batch = 0, fed = 0;
   bool given = false; ///< the next instruction reads what is looked for
 };
 

@@ -54,7 +54,7 @@ struct SessionOptions {
   /// Run only these devices of the plan, in increasing order; others run in
   /// other processes (MPI). Empty: all.
   std::vector<int> devices;
-  bool profile = false; ///< record an event for each instruction and step entry
+  bool profile = false; ///< record an event for each instruction and action
   /// Keep NaN in all ops, as the model's definition requires. Without this
   /// option a step is computed by faster code, which drops NaN in some ops. If
   /// a step meets NaN there, it is computed again, and the session keeps NaN
@@ -107,8 +107,8 @@ struct StepBinding {
 struct ProfileEvent {
   int device;
   int micro_batch; ///< of the step
-  int step;        ///< index into the steps of the device's program
-  int instruction; ///< index into the unit, or -1 for the step entry itself
+  int action;      ///< index into the actions of the device's program
+  int instruction; ///< index into the unit, or -1 for the action itself
   int64_t begin_ns;
   int64_t end_ns;
 };

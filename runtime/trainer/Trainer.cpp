@@ -34,10 +34,11 @@ int deviceThatStores(const abi::Plan &plan, int output) {
   const Mesh mesh(plan);
   for (int device = 0; device < length(plan.devices()); ++device) {
     const abi::Program &program = programOf(plan, device);
-    for (int64_t i = 0; mesh.stores(device) && i < length(program.steps());
+    for (int64_t i = 0; mesh.stores(device) && i < length(program.actions());
          ++i) {
-      const abi::ProgramStep step = stepOf(program, i);
-      if (step.kind == abi::StepKind::store_output && step.subject == output)
+      const abi::ProgramAction action = actionOf(program, i);
+      if (action.kind == abi::ActionKind::store_output &&
+          action.subject == output)
         return device;
     }
   }

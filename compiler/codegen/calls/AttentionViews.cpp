@@ -14,7 +14,7 @@ namespace partita::codegen {
 bool matchAttentionViews(CallMatcher &call, Operation *root) {
   auto attention = cast<nn::AttentionOp>(root);
   call.kind = plan::CallKind::attention;
-  if (!call.steps.empty())
+  if (!call.postOps.empty())
     return false;
   for (Value value : {attention.getQ(), attention.getK(), attention.getV()}) {
     std::optional<StridedView> view = call.operand(value);

@@ -16,7 +16,7 @@ namespace partita::codegen {
 plan::CallAttr CallMatcher::match() {
   if (results.size() != 1 || !findRoot() || !followEpilogue() ||
       !rule->match(*this, root) || !readsInputs() ||
-      (nn::multipliesIntegers(root) && !steps.empty()) ||
+      (nn::multipliesIntegers(root) && !postOps.empty()) ||
       !library.computes(*this) ||
       !llvm::all_of(list, [&](Operation *op) { return used.contains(op); }))
     return {};
@@ -28,8 +28,8 @@ bool CallMatcher::readsInputs() const {
     return !view || getNumber(view->base) >= 0;
   };
   return reads(bias) && reads(maskMul) && reads(maskAdd) &&
-         llvm::all_of(steps, [&](const PostOpStep &step) {
-           return reads(step.operand);
+         llvm::all_of(postOps, [&](const PostOp &postOp) {
+           return reads(postOp.operand);
          });
 }
 
@@ -54,16 +54,16 @@ bool CallMatcher::findRoot() {
          isUsable(root->getResult(0));
 }
 
-/// Walks from the root to the result; leaves post-ops in `steps` and the view
+/// Walks from the root to the result; leaves post-ops in `postOps` and the view
 /// of the root's value in the result in `output`.
 bool CallMatcher::followEpilogue() {
   // Equal values: a view is there once for each use of it.
   SmallVector<Value> current{root->getResult(0)};
-  // And steps before.
+  // And post-ops before.
   SmallVector<std::pair<nn::ViewOpInterface, size_t>> views;
   while (!llvm::is_contained(current, results[0])) {
     if (std::optional<Activation> function = matchFunction(current)) {
-      steps.push_back({function->kind, function->alpha, function->beta, {}});
+      postOps.push_back({function->kind, function->alpha, function->beta, {}});
       used.insert(function->used.begin(), function->used.end());
       current = {function->result};
       continue;
@@ -71,7 +71,7 @@ bool CallMatcher::followEpilogue() {
     if (SmallVector<Value> repeated = getRepeatedViews(current);
         !repeated.empty()) {
       views.push_back({repeated.front().getDefiningOp<nn::ViewOpInterface>(),
-                       steps.size()});
+                       postOps.size()});
       for (Value value : repeated)
         used.insert(value.getDefiningOp());
       current = repeated;
@@ -82,7 +82,7 @@ bool CallMatcher::followEpilogue() {
       return false;
     auto other = dyn_cast<nn::ViewOpInterface>(user);
     if (other && other.keepsElements())
-      views.push_back({other, steps.size()});
+      views.push_back({other, postOps.size()});
     else if (!addBinary(user, current.front()))
       return false;
     used.insert(user);
@@ -94,10 +94,10 @@ bool CallMatcher::followEpilogue() {
     view = viewBefore(op, *view);
     if (!view)
       return false;
-    for (PostOpStep &step : MutableArrayRef(steps).drop_front(before))
-      if (step.operand) {
-        step.operand = viewBefore(op, *step.operand);
-        if (!step.operand)
+    for (PostOp &postOp : MutableArrayRef(postOps).drop_front(before))
+      if (postOp.operand) {
+        postOp.operand = viewBefore(op, *postOp.operand);
+        if (!postOp.operand)
           return false;
       }
   }
@@ -160,7 +160,7 @@ bool CallMatcher::addBinary(Operation *op, Value current) {
   if (!isLeft && *kind == plan::PostOpKind::div)
     return false;
   if (!isLeft && *kind == plan::PostOpKind::sub) {
-    steps.push_back({plan::PostOpKind::linear, -1.0, 0.0, {}});
+    postOps.push_back({plan::PostOpKind::linear, -1.0, 0.0, {}});
     kind = plan::PostOpKind::add;
   }
   std::optional<StridedView> view =
@@ -172,7 +172,7 @@ bool CallMatcher::addBinary(Operation *op, Value current) {
     used.insert(constant);
   else if (getNumber(view->base) < 0)
     return false;
-  steps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
+  postOps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
   return true;
 }
 
@@ -201,10 +201,10 @@ bool CallMatcher::reshapeOutput(ArrayRef<int64_t> shape) {
   if (!view)
     return false;
   output = *view;
-  for (PostOpStep &step : steps)
-    if (step.operand) {
-      step.operand = step.operand->reshape(shape);
-      if (!step.operand)
+  for (PostOp &postOp : postOps)
+    if (postOp.operand) {
+      postOp.operand = postOp.operand->reshape(shape);
+      if (!postOp.operand)
         return false;
     }
   return true;
@@ -212,9 +212,9 @@ bool CallMatcher::reshapeOutput(ArrayRef<int64_t> shape) {
 
 void CallMatcher::permuteOutput(ArrayRef<int64_t> permutation) {
   output = output.permute(permutation);
-  for (PostOpStep &step : steps)
-    if (step.operand)
-      step.operand = step.operand->permute(permutation);
+  for (PostOp &postOp : postOps)
+    if (postOp.operand)
+      postOp.operand = postOp.operand->permute(permutation);
 }
 
 plan::CallAttr CallMatcher::build() {
@@ -228,12 +228,12 @@ plan::CallAttr CallMatcher::build() {
   auto optional = [&](const std::optional<StridedView> &view) {
     return view ? toAttr(*view) : plan::ViewAttr();
   };
-  SmallVector<plan::PostOpAttr> postOps;
-  for (const PostOpStep &step : steps)
-    postOps.push_back(
-        plan::PostOpAttr::get(context, step.kind, plan::Number(step.alpha),
-                              plan::Number(step.beta), optional(step.operand)));
-  return plan::CallAttr::get(context, kind, views, buildDetails(), postOps);
+  SmallVector<plan::PostOpAttr> attrs;
+  for (const PostOp &postOp : postOps)
+    attrs.push_back(plan::PostOpAttr::get(
+        context, postOp.kind, plan::Number(postOp.alpha),
+        plan::Number(postOp.beta), optional(postOp.operand)));
+  return plan::CallAttr::get(context, kind, views, buildDetails(), attrs);
 }
 
 Attribute CallMatcher::buildDetails() {

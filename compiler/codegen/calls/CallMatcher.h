@@ -27,8 +27,8 @@ struct Activation;
 
 /// A post-op. Its operand, if it has one, is still a view of an MLIR value: of
 /// an input of the call, or of a constant among its ops. A plan has no
-/// constants: a rule that knows one removes the step.
-struct PostOpStep {
+/// constants: a rule that knows one removes the post-op.
+struct PostOp {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
   std::optional<StridedView> operand;
@@ -71,12 +71,12 @@ public:
 
   size_t getOpCount() const { return list.size(); }
 
-  // The call so far. A rule fills in what its kind needs. `output` and `steps`
-  // are set before the rule is asked.
+  // The call so far. A rule fills in what its kind needs. `output` and
+  // `postOps` are set before the rule is asked.
   plan::CallKind kind = plan::CallKind::dot;
   llvm::SmallVector<StridedView> operands;
   StridedView output;
-  llvm::SmallVector<PostOpStep> steps;
+  llvm::SmallVector<PostOp> postOps;
   std::optional<StridedView> bias, maskMul, maskAdd;
   llvm::SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
   int64_t groups = 1;

@@ -34,21 +34,21 @@ bool hasChannelsLast(Operation *pool) {
   return rank > 2 && !isPlain(window, 1) && isPlain(window, rank - 1);
 }
 
-/// Whether the step divides each window's sum by the number of its elements
+/// Whether the post-op divides each window's sum by the number of its elements
 /// that are no border. `order`: the dimensions of the image as [N, C,
-/// spatial..] in those of the step's operand.
-static bool dividesByElements(const CallMatcher &call, const PostOpStep &step,
+/// spatial..] in those of the post-op's operand.
+static bool dividesByElements(const CallMatcher &call, const PostOp &postOp,
                               nn::WindowReduceOp window,
                               ArrayRef<int64_t> order) {
-  if (step.kind != plan::PostOpKind::div || !step.operand)
+  if (postOp.kind != plan::PostOpKind::div || !postOp.operand)
     return false;
-  auto constant = step.operand->base.getDefiningOp<nn::ConstantOp>();
+  auto constant = postOp.operand->base.getDefiningOp<nn::ConstantOp>();
   if (!constant || call.isInput(constant))
     return false;
   auto dense = dyn_cast<DenseFPElementsAttr>(constant.getValue());
   if (!dense)
     return false;
-  const StridedView view = step.operand->permute(order);
+  const StridedView view = postOp.operand->permute(order);
   ArrayRef<int64_t> sizes = nn::getTensorType(window.getX()).getShape();
   // How many elements windows have along each dimension.
   SmallVector<SmallVector<int64_t>> counts;
@@ -106,19 +106,20 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
   }
   if (window.getKind() == nn::ReduceKind::max) {
     call.kind = plan::CallKind::pool_max;
-    if (!call.steps.empty())
+    if (!call.postOps.empty())
       return false;
   } else if (window.getKind() == nn::ReduceKind::sum) {
     // The sum divided by the number of elements, with or without the border.
     call.kind = plan::CallKind::pool_avg;
-    if (call.steps.size() != 1)
+    if (call.postOps.size() != 1)
       return false;
-    const PostOpStep &step = call.steps[0];
-    call.includePad = step.kind == plan::PostOpKind::linear && step.beta == 0 &&
-                      std::abs(step.alpha * elements - 1) <= 1e-6;
-    if (!call.includePad && !dividesByElements(call, step, window, order))
+    const PostOp &postOp = call.postOps[0];
+    call.includePad = postOp.kind == plan::PostOpKind::linear &&
+                      postOp.beta == 0 &&
+                      std::abs(postOp.alpha * elements - 1) <= 1e-6;
+    if (!call.includePad && !dividesByElements(call, postOp, window, order))
       return false;
-    call.steps.clear();
+    call.postOps.clear();
   } else {
     return false;
   }

@@ -80,8 +80,8 @@ ArenaWalk::ArenaWalk(plan::ProgramOp program)
   for (auto unit : body.getOps<plan::UnitOp>())
     addUnit(unit);
   for (Operation &op : body)
-    if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
-      visit(step);
+    if (auto action = dyn_cast<plan::ActionOpInterface>(op))
+      visit(action);
   tensors.append(std::make_move_iterator(open.begin()),
                  std::make_move_iterator(open.end()));
 }
@@ -121,8 +121,8 @@ Moment ArenaWalk::findPeak() const {
 std::string ArenaWalk::nameOf(const Moment &moment) const {
   auto [op, batch] = moments[moment.time];
   const std::string where = "micro-batch " + std::to_string(batch);
-  if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
-    return std::string(getInfo(step.getStepKind()).name) + " of " + where;
+  if (auto action = dyn_cast<plan::ActionOpInterface>(op))
+    return std::string(getInfo(action.getActionKind()).name) + " of " + where;
   return "'" + labelOf(op) + "' in unit " +
          op->getParentOfType<plan::UnitOp>().getSymName().str() + ", " + where;
 }
@@ -143,7 +143,7 @@ std::string ArenaWalk::nameOf(const LiveTensor &tensor) const {
       if (op.getKind() == plan::PortKind::input && port-- == 0)
         return op.getPortName().str();
   }
-  return isa<plan::ScheduleStepOpInterface>(writer) ? "value" : labelOf(writer);
+  return isa<plan::ActionOpInterface>(writer) ? "value" : labelOf(writer);
 }
 
 std::vector<const LiveTensor *> ArenaWalk::getTensors(int64_t time) const {
@@ -208,28 +208,28 @@ void ArenaWalk::addUnit(plan::UnitOp unit) {
   }
 }
 
-void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
-  microBatch = step.getStepMicroBatch();
-  ++stepCount;
-  auto run = dyn_cast<plan::RunOp>(*step);
+void ArenaWalk::visit(plan::ActionOpInterface action) {
+  microBatch = action.getActionMicroBatch();
+  ++actionCount;
+  auto run = dyn_cast<plan::RunOp>(*action);
   if (!run) {
-    const abi::StepInfo &info = getInfo(step.getStepKind());
-    moments.push_back({step, microBatch});
-    Value slot = step.getStepSlot();
+    const abi::ActionInfo &info = getInfo(action.getActionKind());
+    moments.push_back({action, microBatch});
+    Value slot = action.getActionSlot();
     // What is sent stays until its wait.
-    const std::pair key(step.getStepSubject(), microBatch);
-    if (step.getStepKind() == abi::StepKind::send)
+    const std::pair key(action.getActionSubject(), microBatch);
+    if (action.getActionKind() == abi::ActionKind::send)
       sent[key] = slot;
-    if (step.getStepKind() == abi::StepKind::wait)
+    if (action.getActionKind() == abi::ActionKind::wait)
       slot = sent[key];
-    if (step.getStepKind() == abi::StepKind::start)
-      started[key] = {slot, now(), stepCount};
+    if (action.getActionKind() == abi::ActionKind::start)
+      started[key] = {slot, now(), actionCount};
     for (Value each : getParts(slot))
       if (info.access == abi::SlotAccess::written)
-        write(find(each), step);
+        write(find(each), action);
       else
         read(find(each));
-    if (step.getStepKind() == abi::StepKind::finish)
+    if (action.getActionKind() == abi::ActionKind::finish)
       finish(started[key], slot);
     return;
   }
@@ -245,7 +245,7 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
   }
 }
 
-/// Null if no step writes the slot.
+/// Null if no action writes the slot.
 const ArenaWalk::Place *ArenaWalk::find(Value slot) const {
   auto found = places.find(slot);
   return found == places.end() ? nullptr : &found->second;
@@ -263,7 +263,7 @@ void ArenaWalk::read(const Place *place) {
     return;
   if (int64_t number = openOf[place->number + copyOf(*place)]; number >= 0) {
     open[number].end = now();
-    open[number].last_step = stepCount;
+    open[number].last_action = actionCount;
   }
 }
 
@@ -279,11 +279,11 @@ void ArenaWalk::finish(const Started &start, Value target) {
     LiveTensor &tensor =
         open[static_cast<size_t>(openOf[place->number + copyOf(*place)])];
     tensor.begin = start.time;
-    tensor.first_step = start.step;
+    tensor.first_action = start.action;
   }
 }
 
-/// The slots whose bytes a step uses by its slot; none if it has no slot.
+/// The slots whose bytes an action uses by its slot; none if it has no slot.
 SmallVector<Value> ArenaWalk::getParts(Value slot) {
   if (!slot)
     return {};
@@ -311,8 +311,8 @@ void ArenaWalk::write(const Place *place, Operation *writer) {
       place->bytes,
       now(),
       now(),
-      stepCount,
-      stepCount,
+      actionCount,
+      actionCount,
       place->is_sum};
 }
 

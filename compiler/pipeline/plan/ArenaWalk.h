@@ -16,17 +16,17 @@
 
 namespace partita::pipeline {
 
-/// A tensor in the arena, from the instruction or step that writes it to the
+/// A tensor in the arena, from the instruction or action that writes it to the
 /// last that needs it.
 struct LiveTensor {
-  mlir::Operation *writer = nullptr; ///< an instruction or a step
+  mlir::Operation *writer = nullptr; ///< an instruction or an action
   int64_t offset = 0, bytes = 0;
-  int64_t begin = 0, end = 0;            ///< instructions, in order
-  int64_t first_step = 0, last_step = 0; ///< of the schedule
-  bool is_sum = false;                   ///< over micro-batches
+  int64_t begin = 0, end = 0;                ///< instructions, in order
+  int64_t first_action = 0, last_action = 0; ///< of the schedule
+  bool is_sum = false;                       ///< over micro-batches
 
   /// Whether it outlives the unit that makes it.
-  bool isKept() const { return first_step != last_step; }
+  bool isKept() const { return first_action != last_action; }
 };
 
 struct Moment {
@@ -56,7 +56,7 @@ public:
   static int64_t countBytes(std::vector<const LiveTensor *> alive);
 
 private:
-  /// A slot that steps write.
+  /// A slot that actions write.
   struct Place {
     size_t number = 0; ///< of its first copy, in `openOf`
     int64_t offset = 0, bytes = 0;
@@ -70,12 +70,12 @@ private:
 
   struct Started {
     mlir::Value source;
-    int64_t time = 0, step = 0;
+    int64_t time = 0, action = 0;
   };
 
   void addPlaces(mlir::Block &body);
   void addUnit(plan::UnitOp unit);
-  void visit(plan::ScheduleStepOpInterface step);
+  void visit(plan::ActionOpInterface action);
   int64_t now() const { return static_cast<int64_t>(moments.size()) - 1; }
   const Place *find(mlir::Value slot) const;
   size_t copyOf(const Place &place) const;
@@ -87,7 +87,7 @@ private:
   mutable mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::StringMap<std::vector<Instruction>> units;
-  /// Instructions and steps, and their micro-batch, by time.
+  /// Instructions and actions, and their micro-batch, by time.
   std::vector<std::pair<mlir::Operation *, int64_t>> moments;
   llvm::SmallVector<LiveTensor> tensors, open;
   std::vector<int64_t> openOf; ///< in `open`, by copy of a slot; -1: none
@@ -95,8 +95,8 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Value> sent;
   /// By collective and micro-batch.
   llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, Started> started;
-  int64_t microBatch = 0; ///< of the step at hand
-  int64_t stepCount = 0;
+  int64_t microBatch = 0; ///< of the action at hand
+  int64_t actionCount = 0;
 };
 
 } // namespace partita::pipeline

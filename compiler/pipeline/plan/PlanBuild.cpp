@@ -639,8 +639,8 @@ private:
     findEarlyStarts(d);
     for (int s : device.stages)
       makeUnits(s);
-    for (const ScheduleStep &step : schedule.programs[d])
-      makeStep(d, step);
+    for (const ScheduleAction &action : schedule.programs[d])
+      makeAction(d, action);
   }
 
   //===--------------------------------------------------------------------===//
@@ -656,9 +656,9 @@ private:
     startedEarly.clear();
     lastRun.clear();
     flying.clear();
-    for (const ScheduleStep &step : schedule.programs[d])
-      if (step.kind == abi::StepKind::run)
-        lastRun[step.stage] = step.microBatch;
+    for (const ScheduleAction &action : schedule.programs[d])
+      if (action.kind == abi::ActionKind::run)
+        lastRun[action.stage] = action.microBatch;
     struct Candidate {
       std::pair<int, int> made; ///< stage and work
       const DeviceWork *work;
@@ -720,18 +720,18 @@ private:
   }
 
   void start(const DeviceWork *work, int microBatch) {
-    plan::createStep(builder, work->op->getLoc(), abi::StepKind::start,
-                     microBatch, collectives.at(work), -1,
-                     slots[work->inputs[0]]);
+    plan::createAction(builder, work->op->getLoc(), abi::ActionKind::start,
+                       microBatch, collectives.at(work), -1,
+                       slots[work->inputs[0]]);
     flying.push_back({work, microBatch});
   }
 
   void finishFirst() {
     auto [work, microBatch] = flying.front();
     flying.pop_front();
-    plan::createStep(builder, work->op->getLoc(), abi::StepKind::finish,
-                     microBatch, collectives.at(work), -1,
-                     slots[work->outputs[0]]);
+    plan::createAction(builder, work->op->getLoc(), abi::ActionKind::finish,
+                       microBatch, collectives.at(work), -1,
+                       slots[work->outputs[0]]);
   }
 
   /// Finishes what started until this has. All devices finish what they do
@@ -785,7 +785,7 @@ private:
     return builder.getArrayAttr(cuts);
   }
 
-  /// A unit for each part of a stage between collectives, which are steps of
+  /// A unit for each part of a stage between collectives, which are actions of
   /// their own, and for what comes when its values are sent.
   void makeUnits(int s) {
     LoweredStage &stage = lowering.stages[s];
@@ -875,50 +875,50 @@ private:
                            predicted, rated, work.time.key);
   }
 
-  void makeStep(int64_t d, const ScheduleStep &step) {
-    if (step.kind == abi::StepKind::run)
-      return makeRun(step);
+  void makeAction(int64_t d, const ScheduleAction &action) {
+    if (action.kind == abi::ActionKind::run)
+      return makeRun(action);
     Value slot;
-    if (step.value >= 0)
-      slot = slots[valuesOnDevice[d].at(step.value)];
-    abi::StepKind kind = step.kind;
-    int64_t port = step.port;
-    if (kind == abi::StepKind::store_output) {
-      if (function.getResultAttr(step.port, nn::kCheckAttr))
-        kind = abi::StepKind::examine;
-      port = numberOfResult[step.port];
+    if (action.value >= 0)
+      slot = slots[valuesOnDevice[d].at(action.value)];
+    abi::ActionKind kind = action.kind;
+    int64_t port = action.port;
+    if (kind == abi::ActionKind::store_output) {
+      if (function.getResultAttr(action.port, nn::kCheckAttr))
+        kind = abi::ActionKind::examine;
+      port = numberOfResult[action.port];
     }
-    plan::createStep(builder, function.getLoc(), kind, step.microBatch,
-                     step.channel >= 0 ? channels[step.channel].str() : "",
-                     port, slot);
+    plan::createAction(
+        builder, function.getLoc(), kind, action.microBatch,
+        action.channel >= 0 ? channels[action.channel].str() : "", port, slot);
   }
 
   /// The units of a stage, and its collectives between them.
-  void makeRun(const ScheduleStep &step) {
-    for (const StagePart &part : partsOf.at(step.stage)) {
-      if (step.part != ScheduleStep::Part::whole &&
-          part.isLate != (step.part == ScheduleStep::Part::late))
+  void makeRun(const ScheduleAction &action) {
+    for (const StagePart &part : partsOf.at(action.stage)) {
+      if (action.part != ScheduleAction::Part::whole &&
+          part.isLate != (action.part == ScheduleAction::Part::late))
         continue;
       for (const DeviceWork *work : part.needed)
         finishUntil(work);
       if (!part.unit.empty())
-        plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
-                         part.unit, -1, Value());
-      if (step.microBatch == lastRun.at(step.stage))
+        plan::createAction(builder, function.getLoc(), action.kind,
+                           action.microBatch, part.unit, -1, Value());
+      if (action.microBatch == lastRun.at(action.stage))
         for (const DeviceWork *work : part.starts)
-          start(work, step.microBatch);
+          start(work, action.microBatch);
       if (!part.collective || startedEarly.contains(part.collective))
         continue;
       // Whole sums gained nothing by it, where they were measured.
-      const bool canWait =
-          isUpdate(step.stage) && !isa<dist::AllReduceOp>(part.collective->op);
+      const bool canWait = isUpdate(action.stage) &&
+                           !isa<dist::AllReduceOp>(part.collective->op);
       while (flying.size() >= (canWait ? kMostFlying : 1))
         finishFirst();
-      start(part.collective, step.microBatch);
+      start(part.collective, action.microBatch);
       if (!canWait)
         finishUntil(part.collective);
     }
-    if (isUpdate(step.stage))
+    if (isUpdate(action.stage))
       while (!flying.empty())
         finishFirst();
   }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a device has not, the error says what takes the room: the step at which
-// most bytes of the arena are needed, and the largest tensors then.
+// Where a device has not, the error says what takes the room: the action at
+// which most bytes of the arena are needed, and the largest tensors then.
 //
 //===----------------------------------------------------------------------===//
 

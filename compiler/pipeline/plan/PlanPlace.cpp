@@ -8,10 +8,10 @@
 // A value that outlives a run has as many copies as micro-batches of it are
 // held at the same time: what is received is one where the receiver reads it at
 // once, and what is sent alternates between two. A value with several becomes a
-// frame. Values with many that live through the same steps share one. All
+// frame. Values with many that live through the same actions share one. All
 // others have the same bytes on every micro-batch.
 //
-// Times are `position of the step in the program * width + 1 + index of the
+// Times are `position of the action in the program * width + 1 + index of the
 // instruction in the unit`. On the folded axis (Placement.h) a unit's times are
 // the same with the unit's number for the position; the load program comes
 // last.
@@ -95,9 +95,9 @@ int64_t countCopies(const std::map<int64_t, LiveRange> &held) {
 }
 
 /// How many copies of a value are placed one by one. Of more, those of all
-/// values that live through the same steps are placed together: the bytes that
-/// a value does not need at the beginning or the end of its life are those of
-/// one copy among many, and thousands of buffers become hundreds.
+/// values that live through the same actions are placed together: the bytes
+/// that a value does not need at the beginning or the end of its life are those
+/// of one copy among many, and thousands of buffers become hundreds.
 constexpr int64_t kMostOwnCopies = 8;
 
 /// Of how many buffers a frame consists at most. Of more copies, some that
@@ -152,14 +152,14 @@ private:
     }
     for (auto load : body.getOps<plan::LoadOp>())
       collectUses(load.getBody().front(), loadUses);
-    for (auto step : body.getOps<plan::ScheduleStepOpInterface>()) {
-      if (auto run = dyn_cast<plan::RunOp>(*step)) {
+    for (auto action : body.getOps<plan::ActionOpInterface>()) {
+      if (auto run = dyn_cast<plan::RunOp>(*action)) {
         unitOf.push_back(static_cast<int>(numbers.lookup(run.getUnit())));
-        units[unitOf.back()].runs.push_back(steps.size());
+        units[unitOf.back()].runs.push_back(actions.size());
       } else {
         unitOf.push_back(-1);
       }
-      steps.push_back(step);
+      actions.push_back(action);
     }
   }
 
@@ -223,16 +223,16 @@ private:
     return buffers.back();
   }
 
-  /// Every micro-batch of a value lives from the step that writes it to the
+  /// Every micro-batch of a value lives from the action that writes it to the
   /// last one that needs it.
   void addLastingValues() {
     llvm::MapVector<Value, Held> held;
-    llvm::DenseMap<Value, int> users; // units; a step counts as two
+    llvm::DenseMap<Value, int> users; // units; an action counts as two
     for (const UnitTimes &each : units)
       for (const auto &[slot, use] : each.uses)
         ++users[slot];
-    for (plan::ScheduleStepOpInterface step : steps)
-      if (Value slot = step.getStepSlot(); slot && isInArena(slot))
+    for (plan::ActionOpInterface action : actions)
+      if (Value slot = action.getActionSlot(); slot && isInArena(slot))
         users[slot] += 2;
     auto use = [&](Value slot, int64_t m, int64_t begin, int64_t end) {
       auto op = slot.getDefiningOp<plan::SlotOp>();
@@ -253,8 +253,8 @@ private:
     using Key = std::pair<Attribute, int64_t>;
     llvm::DenseMap<Key, Value> sent; // until its wait
     llvm::DenseMap<Key, std::pair<Value, int64_t>> started;
-    for (auto [position, step] : llvm::enumerate(steps)) {
-      const int64_t at = position * width, m = step.getStepMicroBatch();
+    for (auto [position, action] : llvm::enumerate(actions)) {
+      const int64_t at = position * width, m = action.getActionMicroBatch();
       if (unitOf[position] >= 0) {
         for (const auto &[slot, used] : units[unitOf[position]].uses)
           if (users.lookup(slot) > 1 ||
@@ -263,15 +263,15 @@ private:
             use(slot, m, at + 1 + used.begin(), at + 1 + used.lastUse);
         continue;
       }
-      Value slot = step.getStepSlot();
-      const std::pair key(step.getStepSubject(), m);
-      if (step.getStepKind() == abi::StepKind::send)
+      Value slot = action.getActionSlot();
+      const std::pair key(action.getActionSubject(), m);
+      if (action.getActionKind() == abi::ActionKind::send)
         sent[key] = slot;
-      else if (step.getStepKind() == abi::StepKind::wait)
+      else if (action.getActionKind() == abi::ActionKind::wait)
         slot = sent[key];
-      else if (step.getStepKind() == abi::StepKind::start)
+      else if (action.getActionKind() == abi::ActionKind::start)
         started[key] = {slot, at};
-      else if (step.getStepKind() == abi::StepKind::finish) {
+      else if (action.getActionKind() == abi::ActionKind::finish) {
         // Both slots are in use from its start to its finish.
         auto [source, begin] = started[key];
         if (source && isInArena(source))
@@ -292,7 +292,7 @@ private:
         addCopies({slot}, ranges, count);
         continue;
       }
-      std::vector<std::array<int64_t, 3>> life; // micro-batch, steps
+      std::vector<std::array<int64_t, 3>> life; // micro-batch, actions
       for (const auto &[m, range] : ranges)
         life.push_back({m, range.begin / width, range.end / width});
       auto [it, isNew] = byLife.try_emplace(std::move(life), together.size());
@@ -564,8 +564,8 @@ private:
   int64_t width = 2;
   std::vector<UnitTimes> units;
   llvm::MapVector<Value, UnitUse> loadUses;
-  std::vector<plan::ScheduleStepOpInterface> steps;
-  std::vector<int> unitOf; ///< by step; -1: it is no run
+  std::vector<plan::ActionOpInterface> actions;
+  std::vector<int> unitOf; ///< by action; -1: it is no run
   std::vector<Buffer> buffers;
   llvm::MapVector<Value, std::vector<size_t>> copies; ///< buffers, by slot
   /// Offsets in a frame, or in what it is joined to, by slot.

@@ -163,8 +163,8 @@ void reserveMemory(plan::ProgramOp program, int64_t workspace, bool learns,
       planner.visitUnit(unit.getBody().front());
     else if (auto load = dyn_cast<plan::LoadOp>(op))
       planner.visitLoad(load.getBody().front());
-    else if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
-      if (Value slot = step.getStepSlot())
+    else if (auto action = dyn_cast<plan::ActionOpInterface>(op))
+      if (Value slot = action.getActionSlot())
         planner.readAsItLies(slot);
   }
   program.setParameterBytes(planner.parameters);

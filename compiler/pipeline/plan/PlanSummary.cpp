@@ -79,7 +79,7 @@ static llvm::DenseSet<Attribute> findUsedOnce(ModuleOp module,
   for (auto program : module.getOps<plan::ProgramOp>())
     for (Operation &op : program.getBody().front())
       if (isa<plan::SendOp, plan::StartOp>(op))
-        ++uses[cast<plan::ScheduleStepOpInterface>(op).getStepSubject()];
+        ++uses[cast<plan::ActionOpInterface>(op).getActionSubject()];
   llvm::DenseSet<Attribute> once;
   for (const auto &[subject, count] : uses)
     if (count == 1 && microBatches > 1)

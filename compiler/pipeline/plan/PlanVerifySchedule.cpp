@@ -71,8 +71,8 @@ public:
       checked.units.push_back(
           describe(unit.getBody().front(), unit.getSymName()));
     }
-    for (auto step : body.getOps<plan::ScheduleStepOpInterface>())
-      addStep(step);
+    for (auto action : body.getOps<plan::ActionOpInterface>())
+      addAction(action);
     return success();
   }
 
@@ -95,20 +95,20 @@ private:
     return abi::CheckedSlot::Space::outside;
   }
 
-  void addStep(plan::ScheduleStepOpInterface step) {
-    abi::ProgramStep entry;
-    entry.kind = step.getStepKind();
-    entry.micro_batch = static_cast<int>(step.getStepMicroBatch());
-    Attribute subject = step.getStepSubject();
+  void addAction(plan::ActionOpInterface action) {
+    abi::ProgramAction entry;
+    entry.kind = action.getActionKind();
+    entry.micro_batch = static_cast<int>(action.getActionMicroBatch());
+    Attribute subject = action.getActionSubject();
     if (auto port = dyn_cast<IntegerAttr>(subject))
       entry.subject = static_cast<int>(port.getInt());
-    else if (entry.kind == abi::StepKind::run)
+    else if (entry.kind == abi::ActionKind::run)
       entry.subject = units.lookup(subject);
     else
       entry.subject = numbers.lookup(subject);
-    if (Value slot = step.getStepSlot())
+    if (Value slot = action.getActionSlot())
       entry.slot = slots.lookup(slot);
-    checked.steps.push_back(entry);
+    checked.actions.push_back(entry);
   }
 
   abi::CheckedUnit describe(Block &body, StringRef unit) const {

@@ -510,8 +510,8 @@ void CpuDevice::countReaders() {
          ++k)
       forEachSlot(*program.units()->Get(i)->instructions()->Get(k),
                   [&](const SlotUse &use) { ++readers[use.slot]; });
-  for (int64_t i = 0; i < length(program.steps()); ++i)
-    if (const int used = stepOf(program, i).slot; used >= 0)
+  for (int64_t i = 0; i < length(program.actions()); ++i)
+    if (const int used = actionOf(program, i).slot; used >= 0)
       ++readers[used];
 }
 
@@ -771,8 +771,8 @@ void CpuDevice::releaseUnread() {
       });
     }
   }
-  for (int64_t i = 0; i < length(program.steps()); ++i)
-    if (const int index = stepOf(program, i).slot; index >= 0)
+  for (int64_t i = 0; i < length(program.actions()); ++i)
+    if (const int index = actionOf(program, i).slot; index >= 0)
       read(slot(index, 0));
   for (const auto &[begin, range] : ranges)
     if (range.read) {

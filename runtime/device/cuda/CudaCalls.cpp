@@ -44,31 +44,31 @@ uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
   return uint32_t(1) << std::countr_zero(bits);
 }
 
-std::vector<rules::Step> CudaDevice::stepsOf(const abi::Call &call) const {
-  std::vector<rules::Step> steps;
+std::vector<rules::PostOp> CudaDevice::postOpsOf(const abi::Call &call) const {
+  std::vector<rules::PostOp> post_ops;
   for (int64_t i = 0; i < length(call.post_ops()); ++i) {
     const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
-    steps.push_back({post.kind(), post.alpha(), post.beta(), {}});
+    post_ops.push_back({post.kind(), post.alpha(), post.beta(), {}});
     if (!post.view())
       continue;
-    steps.back().operand = tensorOf(*post.view());
-    steps.back().is_result =
+    post_ops.back().operand = tensorOf(*post.view());
+    post_ops.back().is_result =
         post.view()->slot() ==
         call.operands()->Get(call.operands()->size() - 1)->slot();
   }
-  return steps;
+  return post_ops;
 }
 
-/// The operands of a call, and those of two of its steps, if there are.
+/// The operands of a call, and those of two of its post-ops, if there are.
 std::vector<CudaInstance::Operand>
 CudaDevice::operandsOf(const abi::Call &call, int addend, int bias) const {
   std::vector<CudaInstance::Operand> operands;
   for (const abi::View *view : *call.operands())
     operands.push_back(operand(*view));
-  for (const int step : {addend, bias})
-    if (step >= 0)
-      operands.push_back(
-          operand(*call.post_ops()->Get(static_cast<unsigned>(step))->view()));
+  for (const int post_op : {addend, bias})
+    if (post_op >= 0)
+      operands.push_back(operand(
+          *call.post_ops()->Get(static_cast<unsigned>(post_op))->view()));
   return operands;
 }
 
@@ -94,7 +94,7 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
                               const char *label) {
   rules::Product wanted{tensorOf(*call.operands()->Get(0)),
                         tensorOf(*call.operands()->Get(1)),
-                        tensorOf(*call.operands()->Get(2)), stepsOf(call)};
+                        tensorOf(*call.operands()->Get(2)), postOpsOf(call)};
   rules::Matmul matmul;
   const char *why = rules::describeMatmul(wanted, matmul);
   if (why)
@@ -156,7 +156,7 @@ Status CudaDevice::addConvolution(CudaInstance &instance, const abi::Call &call,
                             numbers(given.pads_low()),
                             numbers(given.pads_high()),
                             given.groups(),
-                            stepsOf(call)};
+                            postOpsOf(call)};
   rules::Conv conv;
   const char *why = given.bias() ? "its bias is no post-op"
                                  : rules::describeConv(wanted, conv);

@@ -134,8 +134,8 @@ void CudaDevice::placeWeights() {
          *program.units()->Get(static_cast<unsigned>(i))->instructions())
       forEachSlot(*instruction,
                   [&](const SlotUse &used) { use(used.slot, kept); });
-  for (int64_t i = 0; i < length(program.steps()); ++i)
-    if (const int slot = stepOf(program, i).slot; slot >= 0)
+  for (int64_t i = 0; i < length(program.actions()); ++i)
+    if (const int slot = actionOf(program, i).slot; slot >= 0)
       use(slot, kept);
   for (int64_t i = 0; i < length(program.load()); ++i) {
     const abi::Instruction &instruction =
@@ -195,21 +195,21 @@ size_t CudaDevice::workspaceBytes() const {
 /// Of all micro-batches.
 StepTraffic CudaDevice::stepTraffic() const {
   StepTraffic traffic;
-  for (int64_t i = 0; i < length(program.steps()); ++i) {
-    const abi::ProgramStep step = stepOf(program, i);
+  for (int64_t i = 0; i < length(program.actions()); ++i) {
+    const abi::ProgramAction action = actionOf(program, i);
     const size_t bytes =
-        step.slot >= 0
+        action.slot >= 0
             ? static_cast<size_t>(program.slots()
-                                      ->Get(static_cast<unsigned>(step.slot))
+                                      ->Get(static_cast<unsigned>(action.slot))
                                       ->bytes())
             : 0;
     traffic.largest = std::max(traffic.largest, bytes);
-    if (step.kind == abi::StepKind::load_input)
+    if (action.kind == abi::ActionKind::load_input)
       traffic.in.push_back(bytes);
-    else if (step.kind == abi::StepKind::store_output ||
-             step.kind == abi::StepKind::examine)
+    else if (action.kind == abi::ActionKind::store_output ||
+             action.kind == abi::ActionKind::examine)
       traffic.out.push_back(bytes);
-    else if (step.kind != abi::StepKind::run)
+    else if (action.kind != abi::ActionKind::run)
       ++traffic.events;
   }
   return traffic;

@@ -91,7 +91,7 @@ private:
                  const char *label);
   CudaInstance::Operand operand(const abi::View &view) const;
   rules::Tensor tensorOf(const abi::View &view) const;
-  std::vector<rules::Step> stepsOf(const abi::Call &call) const;
+  std::vector<rules::PostOp> postOpsOf(const abi::Call &call) const;
   std::vector<CudaInstance::Operand> operandsOf(const abi::Call &call,
                                                 int addend, int bias) const;
   Status addProduct(CudaInstance &instance, const abi::Call &call,

@@ -1,7 +1,7 @@
 // RUN: partita-opt %s -split-input-file --plan-verify-schedule -verify-diagnostics
 
 // Each device receives before it sends: the smallest cycle of waits.
-// expected-error @+1 {{the schedule deadlocks: these steps wait for one another}}
+// expected-error @+1 {{the schedule deadlocks: these actions wait for one another}}
 module {
   plan.channel @c0 "a" from @p0 to @p1 bytes 0 reason ""
   plan.channel @c1 "b" from @p1 to @p0 bytes 0 reason ""
@@ -45,7 +45,7 @@ module {
 // -----
 
 // A buffer is written again while it is being sent.
-// expected-error @+1 {{the plan is wrong: p0: step 'input x', micro-batch 1 writes bytes 0 to 32 while send of channel 0, micro-batch 0 (a) of them is outstanding}}
+// expected-error @+1 {{the plan is wrong: p0: action 'input x', micro-batch 1 writes bytes 0 to 32 while send of channel 0, micro-batch 0 (a) of them is outstanding}}
 module {
   plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
   plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason ""
@@ -97,7 +97,7 @@ module {
 
 // On micro-batch 2 the frame has the copy of micro-batch 0 again, which nobody
 // has stored yet.
-// expected-error @+1 {{the plan is wrong: p0: step 'output y', micro-batch 0 reads bytes 0 to 32, which step 'input x', micro-batch 2 has overwritten with another value}}
+// expected-error @+1 {{the plan is wrong: p0: action 'output y', micro-batch 0 reads bytes 0 to 32, which action 'input x', micro-batch 2 has overwritten with another value}}
 module {
   plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
   plan.port output "y" index 0 batch_axis 0 : tensor<8xf32>

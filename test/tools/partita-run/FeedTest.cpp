@@ -22,8 +22,8 @@ using namespace partita;
 using namespace partita::feed;
 using namespace partita::run;
 using namespace partita::test;
+using partita::abi::ActionKind;
 using partita::abi::DType;
-using partita::abi::StepKind;
 using runtime::Expected;
 using runtime::Tensor;
 
@@ -44,10 +44,10 @@ PlanSpec passOn(bool withC) {
   for (int m = 0; m < plan.micro_batches; ++m)
     for (int io = 0; io < 3; ++io) {
       const int slot = plan.addSlot(0, plan.inputs[size_t(io)].shape);
-      auto &steps = plan.programs[0].steps;
-      steps.push_back({StepKind::load_input, m, io, slot});
+      auto &actions = plan.programs[0].actions;
+      actions.push_back({ActionKind::load_input, m, io, slot});
       if (io < int(plan.outputs.size()))
-        steps.push_back({StepKind::store_output, m, io, slot});
+        actions.push_back({ActionKind::store_output, m, io, slot});
     }
   return plan;
 }

@@ -38,8 +38,8 @@
 
 using namespace partita;
 using namespace partita::test;
+using partita::abi::ActionKind;
 using partita::abi::DType;
-using partita::abi::StepKind;
 using runtime::Status;
 using runtime::Tensor;
 
@@ -89,17 +89,17 @@ PlanSpec chain(int devices, int microBatches, int64_t samples,
     program.units = {makeUnit(plan, d, in, out)};
     for (int m = 0; m < microBatches; ++m) {
       if (d == 0)
-        program.steps.push_back({StepKind::load_input, m, 0, in});
+        program.actions.push_back({ActionKind::load_input, m, 0, in});
       else
-        program.steps.push_back({StepKind::recv, m, d - 1, in});
-      program.steps.push_back({StepKind::run, m, 0});
+        program.actions.push_back({ActionKind::recv, m, d - 1, in});
+      program.actions.push_back({ActionKind::run, m, 0});
       if (d + 1 == devices)
-        program.steps.push_back({StepKind::store_output, m, 0, out});
+        program.actions.push_back({ActionKind::store_output, m, 0, out});
       else
-        program.steps.push_back({StepKind::send, m, d, out});
+        program.actions.push_back({ActionKind::send, m, d, out});
     }
     for (int m = 0; m < microBatches && d + 1 < devices; ++m)
-      program.steps.push_back({StepKind::wait, m, d});
+      program.actions.push_back({ActionKind::wait, m, d});
   }
   return plan;
 }

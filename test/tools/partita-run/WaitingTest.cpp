@@ -23,8 +23,8 @@
 using namespace partita;
 using namespace partita::run;
 using namespace partita::test;
+using partita::abi::ActionKind;
 using partita::abi::DType;
-using partita::abi::StepKind;
 
 namespace {
 
@@ -50,14 +50,14 @@ PlanSpec twoDevices() {
     ProgramSpec &program = plan.programs[size_t(d)];
     program.units = {copying(d ? "F1" : "F0", d, in, out)};
     if (d == 0)
-      program.steps = {{StepKind::load_input, 0, 0, in},
-                       {StepKind::run, 0, 0},
-                       {StepKind::send, 0, 0, out},
-                       {StepKind::wait, 0, 0}};
+      program.actions = {{ActionKind::load_input, 0, 0, in},
+                         {ActionKind::run, 0, 0},
+                         {ActionKind::send, 0, 0, out},
+                         {ActionKind::wait, 0, 0}};
     else
-      program.steps = {{StepKind::recv, 0, 0, in},
-                       {StepKind::run, 0, 0},
-                       {StepKind::store_output, 0, 0, out}};
+      program.actions = {{ActionKind::recv, 0, 0, in},
+                         {ActionKind::run, 0, 0},
+                         {ActionKind::store_output, 0, 0, out}};
   }
   return plan;
 }
@@ -83,11 +83,11 @@ PlanSpec gathering() {
   gather.part = 4;
   gather.axes = {0};
   plan.collectives = {gather};
-  plan.programs[0].steps = {{StepKind::load_input, 0, 0, in},
-                            {StepKind::run, 0, 0},
-                            {StepKind::start, 0, 0, part},
-                            {StepKind::finish, 0, 0, out},
-                            {StepKind::store_output, 0, 0, out}};
+  plan.programs[0].actions = {{ActionKind::load_input, 0, 0, in},
+                              {ActionKind::run, 0, 0},
+                              {ActionKind::start, 0, 0, part},
+                              {ActionKind::finish, 0, 0, out},
+                              {ActionKind::store_output, 0, 0, out}};
   plan.addAxes({{"tensor", 2}});
   return plan;
 }
@@ -103,10 +103,10 @@ protected:
   }
   void TearDown() override { std::remove(path.c_str()); }
 
-  /// Entry `step` of a device's program, in microseconds.
-  static Profile::Event event(int device, int step, int begin, int end,
+  /// Action `action` of a device's program, in microseconds.
+  static Profile::Event event(int device, int action, int begin, int end,
                               int instruction = -1) {
-    return {{device, 0, step, instruction, begin * 1000, end * 1000}, 0};
+    return {{device, 0, action, instruction, begin * 1000, end * 1000}, 0};
   }
 
   std::string path;
@@ -168,7 +168,8 @@ TEST_F(Waiting, theTableAndTheTraceTellThemApart) {
                        {"waiting", 62000},
                        {"moving bytes", 15000},
                        {"inputs, outputs", 1000}}));
-  EXPECT_NE(table.text(*model, /*top=*/60).find("kind of work"), std::string::npos);
+  EXPECT_NE(table.text(*model, /*top=*/60).find("kind of work"),
+            std::string::npos);
 
   const auto trace = nlohmann::json::parse(traceText(*model, events));
   double waited = -1, moved = -1;

@@ -163,10 +163,10 @@ public:
 
   std::shared_ptr<const runtime::Artifact> open() {
     PlanSpec plan = onGpus(spec);
-    plan.programs[0].steps = {{abi::StepKind::run, 0, 0}};
+    plan.programs[0].actions = {{abi::ActionKind::run, 0, 0}};
     for (size_t i = 0; i < calls.size(); ++i)
-      plan.programs[0].steps.push_back(
-          {abi::StepKind::store_output, 0, static_cast<int>(i), calls[i].slot});
+      plan.programs[0].actions.push_back({abi::ActionKind::store_output, 0,
+                                          static_cast<int>(i), calls[i].slot});
     return openPlan(plan);
   }
 

@@ -225,7 +225,7 @@ TEST(CudaCall, WhatTheLibraryDoesNotComputeIsRefusedAtLoad) {
                 why + ": compile the model for this kind of device");
       };
   const std::string epilogue =
-      "its epilogue has a step that cuBLASLt has not, or not in this place";
+      "its epilogue has a post-op that cuBLASLt has not, or not in this place";
   auto post = [](PostOpKind kind, float alpha = 0, float beta = 0) {
     PostOpSpec spec;
     spec.kind = kind;

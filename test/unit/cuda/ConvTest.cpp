@@ -160,10 +160,10 @@ TEST(CudaConvolution, WhatTheLibraryDoesNotComputeIsRefusedAtLoad) {
   expectRefusal("it adds and has ReLU only with a bias", {Extra::relu});
   expectRefusal("it adds and has ReLU only with a bias", {Extra::addend});
   expectRefusal(
-      "its epilogue has a step that cuDNN has not, or not in this place",
+      "its epilogue has a post-op that cuDNN has not, or not in this place",
       {Extra::bias, Extra::relu, Extra::addend});
   expectRefusal(
-      "its epilogue has a step that cuDNN has not, or not in this place",
+      "its epilogue has a post-op that cuDNN has not, or not in this place",
       {Extra::bias}, [](InstructionSpec &conv) {
         conv.post_ops.push_back({PostOpKind::tanh});
       });

@@ -68,9 +68,9 @@ struct Cut {
     slice.operands = {x, y};
     copy.operands = {whole, z};
     plan.programs[d].units.push_back({"F0", 0, {slice, copy}});
-    plan.programs[d].steps = {{abi::StepKind::load_input, 0, 0, x},
-                              {abi::StepKind::run, 0, 0},
-                              {abi::StepKind::store_output, 0, 0, y}};
+    plan.programs[d].actions = {{abi::ActionKind::load_input, 0, 0, x},
+                                {abi::ActionKind::run, 0, 0},
+                                {abi::ActionKind::store_output, 0, 0, y}};
     plan.addAxes({{"tensor", 2}});
     plan = onGpus(plan);
   }

@@ -219,7 +219,7 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
     const ours::Api api = counting(real);
     for (abi::DType type : {abi::DType::f32, abi::DType::f16, abi::DType::bf16})
       for (const ConvCase &each : convCases())
-        for (int steps = 0; steps < 5; ++steps) {
+        for (int post_ops = 0; post_ops < 5; ++post_ops) {
           const Shape x = channelsLast(each.x),
                       weights = denseStrides(each.weights()),
                       wshape = each.weights(), yshape = each.result(),
@@ -235,15 +235,15 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
                                     each.pads,
                                     each.groups,
                                     {}};
-          const rules::Step add_bias{abi::PostOpKind::add, 0, 0,
-                                     view(type, yshape, bias)},
+          const rules::PostOp add_bias{abi::PostOpKind::add, 0, 0,
+                                       view(type, yshape, bias)},
               add{abi::PostOpKind::add, 0, 0, view(type, yshape, y)},
               relu{abi::PostOpKind::relu, 0, 0, {}};
-          wanted.steps = steps == 0   ? std::vector<rules::Step>{}
-                         : steps == 1 ? std::vector{add_bias}
-                         : steps == 2 ? std::vector{add_bias, relu}
-                         : steps == 3 ? std::vector{add_bias, add}
-                                      : std::vector{add, add_bias, relu};
+          wanted.post_ops = post_ops == 0   ? std::vector<rules::PostOp>{}
+                            : post_ops == 1 ? std::vector{add_bias}
+                            : post_ops == 2 ? std::vector{add_bias, relu}
+                            : post_ops == 3 ? std::vector{add_bias, add}
+                                            : std::vector{add, add_bias, relu};
           rules::Conv conv;
           ASSERT_EQ(rules::describeConv(wanted, conv), nullptr);
           runtime::cuda::ChoiceCache cache("", "");
@@ -256,10 +256,10 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
                 plan.make(conv, wanted_of, for_device);
             EXPECT_TRUE(status.ok())
                 << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
-                << ", " << steps << ": " << status.message();
+                << ", " << post_ops << ": " << status.message();
             EXPECT_EQ(asked == 0, again)
                 << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
-                << ", " << steps;
+                << ", " << post_ops;
             asked = 0;
           }
         }

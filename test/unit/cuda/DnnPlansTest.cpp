@@ -112,12 +112,12 @@ private:
   }
 
   const char *addConv(const abi::Call &call, Asked &asked, std::ostream &key) {
-    std::vector<rules::Step> steps;
+    std::vector<rules::PostOp> post_ops;
     if (call.post_ops())
       for (const abi::PostOp *post : *call.post_ops()) {
-        steps.push_back({post->kind(), post->alpha(), post->beta(), {}});
+        post_ops.push_back({post->kind(), post->alpha(), post->beta(), {}});
         if (post->view())
-          steps.back().operand = tensorOf(*post->view());
+          post_ops.back().operand = tensorOf(*post->view());
       }
     rules::Conv &conv = asked.conv;
     const abi::Conv &given = *call.details_as_Conv();
@@ -126,16 +126,16 @@ private:
         {tensorOf(*operands[0]), tensorOf(*operands[1]), tensorOf(*operands[2]),
          numbers(given.strides()), numbers(given.dilations()),
          numbers(given.pads_low()), numbers(given.pads_high()), given.groups(),
-         steps},
+         post_ops},
         conv);
     if (why)
       return why;
     for (unsigned i = 0; i < 3; ++i)
       asked.wishes.include(alignmentOf(*operands[i]));
-    for (const int step : {conv.addend, conv.bias})
-      if (step >= 0)
+    for (const int post_op : {conv.addend, conv.bias})
+      if (post_op >= 0)
         asked.wishes.include(alignmentOf(
-            *call.post_ops()->Get(static_cast<unsigned>(step))->view()));
+            *call.post_ops()->Get(static_cast<unsigned>(post_op))->view()));
     key << "conv " << abi::EnumNameDType(conv.type) << conv.groups << ' '
         << (conv.addend >= 0) << (conv.bias >= 0) << conv.relu;
     for (const rules::Image *image : {&conv.x, &conv.weights, &conv.result})

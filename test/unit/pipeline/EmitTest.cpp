@@ -9,7 +9,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 #include "runtime/abi/plan_generated.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -149,12 +149,12 @@ TEST_F(Emit, HoldsThePlan) {
       *program.units()->Get(0)->instructions()->Get(0)->work_as_Dispatch();
   EXPECT_EQ(dispatch.operands()->Get(2), 1);
   EXPECT_EQ(dispatch.results(), 1);
-  ASSERT_EQ(program.steps()->size(), 3u);
-  const abi::Step &last = *program.steps()->Get(2);
-  EXPECT_EQ(static_cast<abi::StepKind>(last.kind()),
-            abi::StepKind::store_output);
+  ASSERT_EQ(program.actions()->size(), 3u);
+  const abi::Action &last = *program.actions()->Get(2);
+  EXPECT_EQ(static_cast<abi::ActionKind>(last.kind()),
+            abi::ActionKind::store_output);
   EXPECT_EQ(last.slot(), 1);
-  EXPECT_EQ(sizeof(abi::Step), 16u);
+  EXPECT_EQ(sizeof(abi::Action), 16u);
   EXPECT_EQ(section(read("a.partita"), abi::SectionKind::object), "obj");
 }
 

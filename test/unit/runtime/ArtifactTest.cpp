@@ -333,8 +333,8 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
     const char *part;
     std::function<void(PlanSpec &)> change;
   };
-  auto steps = [](PlanSpec &plan, int program) -> std::vector<StepSpec> & {
-    return plan.programs[program].steps;
+  auto actions = [](PlanSpec &plan, int program) -> std::vector<ActionSpec> & {
+    return plan.programs[program].actions;
   };
   auto frame = [](PlanSpec &plan) -> FrameSpec & {
     return plan.programs[0].frames[0];
@@ -469,13 +469,13 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        [&](PlanSpec &p) {
          p.addAxes({{"tensor", 2}});
          p.collectives.emplace_back();
-         steps(p, 0).push_back({abi::StepKind::start, 0, 1, 0});
+         actions(p, 0).push_back({abi::ActionKind::start, 0, 1, 0});
        }},
       {"names collective 0, which is another program's",
        [&](PlanSpec &p) {
          p.addAxes({{"tensor", 2}});
          p.collectives.emplace_back();
-         steps(p, 1).push_back({abi::StepKind::start, 0, 0, 0});
+         actions(p, 1).push_back({abi::ActionKind::start, 0, 0, 0});
        }},
       {"is along axes that the mesh does not have",
        [&](PlanSpec &p) {
@@ -494,7 +494,7 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        [&](PlanSpec &p) {
          p.addAxes({{"tensor", 2}});
          p.collectives.emplace_back().part = 3;
-         steps(p, 0).push_back({abi::StepKind::start, 0, 0, 0});
+         actions(p, 0).push_back({abi::ActionKind::start, 0, 0, 0});
        }},
       // Frames.
       {"frame 0 has 0 copies for 2",
@@ -574,66 +574,73 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        }},
       {"names stage 9", [](PlanSpec &p) { p.programs[0].units[0].stage = 9; }},
       // Steps.
-      {"step 1 is of an unknown kind",
+      {"action 1 is of an unknown kind",
        [&](PlanSpec &p) {
-         steps(p, 0)[1].kind = static_cast<abi::StepKind>(abi::kStepKinds);
+         actions(p, 0)[1].kind =
+             static_cast<abi::ActionKind>(abi::kActionKinds);
        }},
-      {"step 1 is of an unknown kind",
+      {"action 1 is of an unknown kind",
        [&](PlanSpec &p) {
-         steps(p, 0)[1].kind = static_cast<abi::StepKind>(255);
+         actions(p, 0)[1].kind = static_cast<abi::ActionKind>(255);
        }},
       {"is of micro-batch 2",
-       [&](PlanSpec &p) { steps(p, 0)[1].micro_batch = 2; }},
+       [&](PlanSpec &p) { actions(p, 0)[1].micro_batch = 2; }},
       {"is of micro-batch -1",
-       [&](PlanSpec &p) { steps(p, 0)[1].micro_batch = -1; }},
-      {"runs unit 3 of 1", [&](PlanSpec &p) { steps(p, 0)[1].subject = 3; }},
-      {"runs unit -1 of 1", [&](PlanSpec &p) { steps(p, 0)[1].subject = -1; }},
-      {"uses channel 4 of 1", [&](PlanSpec &p) { steps(p, 0)[2].subject = 4; }},
-      {"uses channel -1", [&](PlanSpec &p) { steps(p, 0)[6].subject = -1; }},
-      {"names input 2 of 1", [&](PlanSpec &p) { steps(p, 0)[0].subject = 2; }},
-      {"names output 1 of 1", [&](PlanSpec &p) { steps(p, 1)[2].subject = 1; }},
-      {"names slot 90 of 2", [&](PlanSpec &p) { steps(p, 0)[0].slot = 90; }},
-      {"names slot -2 of 2", [&](PlanSpec &p) { steps(p, 0)[2].slot = -2; }},
-      {"names slot -1 of 2", [&](PlanSpec &p) { steps(p, 1)[2].slot = -1; }},
-      {"a step 'run' has none", [&](PlanSpec &p) { steps(p, 0)[1].slot = 0; }},
-      {"a step 'wait' has none", [&](PlanSpec &p) { steps(p, 0)[6].slot = 0; }},
-      {"a step 'release' has none",
+       [&](PlanSpec &p) { actions(p, 0)[1].micro_batch = -1; }},
+      {"runs unit 3 of 1", [&](PlanSpec &p) { actions(p, 0)[1].subject = 3; }},
+      {"runs unit -1 of 1",
+       [&](PlanSpec &p) { actions(p, 0)[1].subject = -1; }},
+      {"uses channel 4 of 1",
+       [&](PlanSpec &p) { actions(p, 0)[2].subject = 4; }},
+      {"uses channel -1", [&](PlanSpec &p) { actions(p, 0)[6].subject = -1; }},
+      {"names input 2 of 1",
+       [&](PlanSpec &p) { actions(p, 0)[0].subject = 2; }},
+      {"names output 1 of 1",
+       [&](PlanSpec &p) { actions(p, 1)[2].subject = 1; }},
+      {"names slot 90 of 2", [&](PlanSpec &p) { actions(p, 0)[0].slot = 90; }},
+      {"names slot -2 of 2", [&](PlanSpec &p) { actions(p, 0)[2].slot = -2; }},
+      {"names slot -1 of 2", [&](PlanSpec &p) { actions(p, 1)[2].slot = -1; }},
+      {"an action 'run' has none",
+       [&](PlanSpec &p) { actions(p, 0)[1].slot = 0; }},
+      {"an action 'wait' has none",
+       [&](PlanSpec &p) { actions(p, 0)[6].slot = 0; }},
+      {"an action 'release' has none",
        [&](PlanSpec &p) {
-         steps(p, 1).push_back({abi::StepKind::release, 0, 0, 1});
+         actions(p, 1).push_back({abi::ActionKind::release, 0, 0, 1});
        }},
       {"writes slot 2, which is read only",
        [&](PlanSpec &p) {
-         steps(p, 1)[0].slot = p.addWeight(1, {16}, std::vector<float>(16));
+         actions(p, 1)[0].slot = p.addWeight(1, {16}, std::vector<float>(16));
        }},
-      {"moves 0 bytes", [&](PlanSpec &p) { steps(p, 0)[2].slot = -1; }},
+      {"moves 0 bytes", [&](PlanSpec &p) { actions(p, 0)[2].slot = -1; }},
       {"moves 64 bytes", [](PlanSpec &p) { p.channels[0].bytes = 65; }},
       {"another type or size",
        [](PlanSpec &p) { p.inputs[0].dtype = abi::DType::i32; }},
       {"sends on channel 0, which is another program's",
-       [&](PlanSpec &p) { steps(p, 1)[0].kind = abi::StepKind::send; }},
+       [&](PlanSpec &p) { actions(p, 1)[0].kind = abi::ActionKind::send; }},
       {"receives on channel 0, which is another program's",
-       [&](PlanSpec &p) { steps(p, 0)[2].kind = abi::StepKind::recv; }},
+       [&](PlanSpec &p) { actions(p, 0)[2].kind = abi::ActionKind::recv; }},
       // The schedule.
-      {"cpu:0: step 'F0: double0', micro-batch 0 reads bytes 0 to 64 before "
+      {"cpu:0: action 'F0: double0', micro-batch 0 reads bytes 0 to 64 before "
        "anything is written",
-       [&](PlanSpec &p) { steps(p, 0).erase(steps(p, 0).begin()); }},
+       [&](PlanSpec &p) { actions(p, 0).erase(actions(p, 0).begin()); }},
       {"(x1): nobody receives",
-       [&](PlanSpec &p) { steps(p, 1).erase(steps(p, 1).begin()); }},
-      {"never stored", [&](PlanSpec &p) { steps(p, 1).pop_back(); }},
+       [&](PlanSpec &p) { actions(p, 1).erase(actions(p, 1).begin()); }},
+      {"never stored", [&](PlanSpec &p) { actions(p, 1).pop_back(); }},
       {"stored twice",
-       [&](PlanSpec &p) { steps(p, 1).push_back(steps(p, 1).back()); }},
+       [&](PlanSpec &p) { actions(p, 1).push_back(actions(p, 1).back()); }},
       {"has overwritten with another value", // of the same micro-batch
        [&](PlanSpec &p) {
-         StepSpec load = steps(p, 0).front();
+         ActionSpec load = actions(p, 0).front();
          load.slot = p.addSlot(0, {16});
          p.programs[0].slots[2].offset = frame(p).copies[0];
-         steps(p, 0).insert(steps(p, 0).begin() + 1, load);
+         actions(p, 0).insert(actions(p, 0).begin() + 1, load);
        }},
       {"has overwritten with another value", // of another one
        [&](PlanSpec &p) {
          frame(p).copies.pop_back();
-         std::swap(steps(p, 0)[1], steps(p, 0)[3]);
-         std::swap(steps(p, 0)[2], steps(p, 0)[3]);
+         std::swap(actions(p, 0)[1], actions(p, 0)[3]);
+         std::swap(actions(p, 0)[2], actions(p, 0)[3]);
        }},
       {"of them is outstanding",
        [](PlanSpec &p) { p.programs[0].frames[1].copies.pop_back(); }},
@@ -651,8 +658,8 @@ TEST_F(ArtifactTest, DevicesMayComeInAnyOrder) {
   PlanSpec plan = doublingPipeline(2, 2);
   std::swap(plan.devices[0], plan.devices[1]);
   EXPECT_EQ(open(plan), "");
-  plan.programs[0].steps.erase(plan.programs[0].steps.begin());
-  expectError(plan, "cpu:0: step 'F0: double0', micro-batch 0 reads");
+  plan.programs[0].actions.erase(plan.programs[0].actions.begin());
+  expectError(plan, "cpu:0: action 'F0: double0', micro-batch 0 reads");
 }
 
 /// A pipeline whose first unit begins with a call.

@@ -49,10 +49,10 @@ PlanSpec examiningPlan(bool ownRows) {
                          {9},
                          ownRows ? kSamples : 1});
   for (int m = 0; m < kBatches; ++m)
-    for (abi::StepKind kind :
-         {abi::StepKind::load_input, abi::StepKind::examine,
-          abi::StepKind::store_output})
-      plan.programs[0].steps.push_back({kind, m, 0, slot});
+    for (abi::ActionKind kind :
+         {abi::ActionKind::load_input, abi::ActionKind::examine,
+          abi::ActionKind::store_output})
+      plan.programs[0].actions.push_back({kind, m, 0, slot});
   return plan;
 }
 

@@ -137,10 +137,10 @@ inline PlanSpec planOf(const CallCase &call) {
   owner.units.push_back({"F0", 0, {spec}});
   for (int m = 0; m < plan.micro_batches; ++m) {
     for (size_t i = 0; i < loaded.size(); ++i)
-      owner.steps.push_back(
-          {abi::StepKind::load_input, m, static_cast<int>(i), loaded[i]});
-    owner.steps.push_back({abi::StepKind::run, m, 0});
-    owner.steps.push_back({abi::StepKind::store_output, m, 0, result.slot});
+      owner.actions.push_back(
+          {abi::ActionKind::load_input, m, static_cast<int>(i), loaded[i]});
+    owner.actions.push_back({abi::ActionKind::run, m, 0});
+    owner.actions.push_back({abi::ActionKind::store_output, m, 0, result.slot});
   }
   plan.outputs.push_back({"y",
                           abi::DType::f32,

@@ -28,14 +28,14 @@ protected:
       *slot = plan.addFrameSlot(0, {4, 4}, 2);
     dot.call = abi::CallKind::dot;
     dot.views = {plan.view(0, x), plan.view(0, w), plan.view(0, y)};
-    add(abi::StepKind::load_input, x, 0);
-    add(abi::StepKind::load_input, w, 1);
-    add(abi::StepKind::run, -1, 0);
-    add(abi::StepKind::store_output, y, 0);
+    add(abi::ActionKind::load_input, x, 0);
+    add(abi::ActionKind::load_input, w, 1);
+    add(abi::ActionKind::run, -1, 0);
+    add(abi::ActionKind::store_output, y, 0);
   }
 
-  void add(abi::StepKind kind, int slot, int subject) {
-    plan.programs[0].steps.push_back({kind, 0, subject, slot});
+  void add(abi::ActionKind kind, int slot, int subject) {
+    plan.programs[0].actions.push_back({kind, 0, subject, slot});
   }
 
   std::map<int, DirectPort> find() {
@@ -66,32 +66,32 @@ TEST_F(DirectPorts, OfTheArenaToo) {
 }
 
 TEST_F(DirectPorts, NotAnInputThatIsAnOutput) {
-  add(abi::StepKind::store_output, x, 1);
+  add(abi::ActionKind::store_output, x, 1);
   EXPECT_FALSE(find().count(x));
 }
 
 TEST_F(DirectPorts, NotOneOutputOfTwo) {
-  add(abi::StepKind::store_output, y, 1);
+  add(abi::ActionKind::store_output, y, 1);
   EXPECT_FALSE(find().count(y));
 }
 
 TEST_F(DirectPorts, NotWhatIsSentToo) {
-  add(abi::StepKind::send, y, 0);
+  add(abi::ActionKind::send, y, 0);
   EXPECT_FALSE(find().count(y));
 }
 
 TEST_F(DirectPorts, WhatIsReceivedAndReleased) {
-  auto &steps = plan.programs[0].steps;
-  steps[0] = {abi::StepKind::recv, 0, 7, x};
+  auto &actions = plan.programs[0].actions;
+  actions[0] = {abi::ActionKind::recv, 0, 7, x};
   EXPECT_FALSE(find().count(x));
-  add(abi::StepKind::release, -1, 7);
+  add(abi::ActionKind::release, -1, 7);
   auto found = find();
   ASSERT_TRUE(found.count(x));
   EXPECT_EQ(found[x].kind, DirectPort::Kind::channel);
   EXPECT_EQ(found[x].index, 7);
   // Another value of the same slot that is not released.
-  steps.push_back(steps[0]);
-  steps.back().micro_batch = 1;
+  actions.push_back(actions[0]);
+  actions.back().micro_batch = 1;
   EXPECT_FALSE(find().count(x));
 }
 
@@ -111,12 +111,12 @@ TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {
 /// What is received where a call adds upon it has to come there: nothing else
 /// reads it.
 TEST_F(DirectPorts, NotWhatACallAddsToWhereTheResultLies) {
-  auto &steps = plan.programs[0].steps;
+  auto &actions = plan.programs[0].actions;
   int received = plan.addSlot(0, {4, 4});
   plan.programs[0].slots[received] = plan.programs[0].slots[y];
-  add(abi::StepKind::recv, received, 7);
-  std::rotate(steps.begin(), steps.end() - 1, steps.end());
-  add(abi::StepKind::release, -1, 7);
+  add(abi::ActionKind::recv, received, 7);
+  std::rotate(actions.begin(), actions.end() - 1, actions.end());
+  add(abi::ActionKind::release, -1, 7);
   EXPECT_TRUE(find().count(received));
   PostOpSpec sum;
   sum.kind = abi::PostOpKind::sum;

@@ -64,7 +64,7 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
                  std::string *error = nullptr) {
   PlanSpec plan;
   const int device = plan.addDevice();
-  std::vector<StepSpec> program;
+  std::vector<ActionSpec> program;
   auto describe = [&](int slot, abi::DType type, int64_t count, int64_t size) {
     SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
     made.dtype = type;
@@ -84,7 +84,7 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
     } else {
       slot = plan.addSlot(device, {count});
       const int input = int(plan.inputs.size());
-      program.push_back({abi::StepKind::load_input, 0, input, slot});
+      program.push_back({abi::ActionKind::load_input, 0, input, slot});
       plan.inputs.push_back(
           {"i" + std::to_string(input), operand.type, {count}});
     }
@@ -98,9 +98,9 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
   spec.views.push_back(
       {result, shape, steps.empty() ? denseStrides(shape) : steps, 0});
   plan.programs[0].units.push_back({"F0", 0, {spec}});
-  program.push_back({abi::StepKind::run, 0, 0});
-  program.push_back({abi::StepKind::store_output, 0, 0, result});
-  plan.programs[0].steps = program;
+  program.push_back({abi::ActionKind::run, 0, 0});
+  program.push_back({abi::ActionKind::store_output, 0, 0, result});
+  plan.programs[0].actions = program;
   plan.outputs.push_back({"y", abi::DType::i32, {count}});
 
   const std::string path = temporary("integers.partita");

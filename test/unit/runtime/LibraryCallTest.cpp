@@ -124,10 +124,10 @@ TEST(Dot, OfHalves) {
     plan.inputs = {{"x", left, {4, 4}}, {"y", right, {4, 4}}};
     plan.outputs = {{"z", left, {4, 4}}};
     plan.programs[device].units.push_back({"F0", 0, {dot}});
-    plan.programs[device].steps = {{abi::StepKind::load_input, 0, 0, 0},
-                                   {abi::StepKind::load_input, 0, 1, 1},
-                                   {abi::StepKind::run, 0, 0},
-                                   {abi::StepKind::store_output, 0, 0, 2}};
+    plan.programs[device].actions = {{abi::ActionKind::load_input, 0, 0, 0},
+                                     {abi::ActionKind::load_input, 0, 1, 1},
+                                     {abi::ActionKind::run, 0, 0},
+                                     {abi::ActionKind::store_output, 0, 0, 2}};
     const std::string path = temporary("halves.partita");
     writeArtifact(path, plan);
     auto artifact = runtime::Artifact::open(path);

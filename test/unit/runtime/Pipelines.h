@@ -94,33 +94,33 @@ inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
       plan.channels.push_back(
           {"x" + std::to_string(d + 1), d, d + 1, spec.count * 4});
 
-    auto &steps = plan.programs[d].steps;
+    auto &actions = plan.programs[d].actions;
     auto compute = [&](int m) {
       if (!last && m >= copies)
-        steps.push_back({abi::StepKind::wait, m - copies, d});
-      steps.push_back({abi::StepKind::run, m, 0});
+        actions.push_back({abi::ActionKind::wait, m - copies, d});
+      actions.push_back({abi::ActionKind::run, m, 0});
       if (spec.shards > 1) {
-        steps.push_back({abi::StepKind::start, m, d, doubled});
-        steps.push_back({abi::StepKind::finish, m, d, out});
+        actions.push_back({abi::ActionKind::start, m, d, doubled});
+        actions.push_back({abi::ActionKind::finish, m, d, out});
       }
       if (spec.release && !first)
-        steps.push_back({abi::StepKind::release, m, d - 1});
+        actions.push_back({abi::ActionKind::release, m, d - 1});
       if (last)
-        steps.push_back({abi::StepKind::store_output, m, 0, out});
+        actions.push_back({abi::ActionKind::store_output, m, 0, out});
       else
-        steps.push_back({abi::StepKind::send, m, d, out});
+        actions.push_back({abi::ActionKind::send, m, d, out});
     };
     for (int m = 0; m < spec.micro_batches + spec.ahead; ++m) {
       if (m < spec.micro_batches && first)
-        steps.push_back({abi::StepKind::load_input, m, 0, in});
+        actions.push_back({abi::ActionKind::load_input, m, 0, in});
       else if (m < spec.micro_batches)
-        steps.push_back({abi::StepKind::recv, m, d - 1, in});
+        actions.push_back({abi::ActionKind::recv, m, d - 1, in});
       if (m >= spec.ahead)
         compute(m - spec.ahead);
     }
     for (int m = spec.micro_batches - copies; !last && m < spec.micro_batches;
          ++m)
-      steps.push_back({abi::StepKind::wait, m, d});
+      actions.push_back({abi::ActionKind::wait, m, d});
   }
   if (spec.replicas > 1 || spec.shards > 1)
     plan.addAxes({{"data", spec.replicas}, {"tensor", spec.shards}});

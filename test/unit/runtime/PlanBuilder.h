@@ -20,10 +20,10 @@
 #ifndef PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 #define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
+#include "runtime/abi/Actions.h"
 #include "runtime/abi/Calls.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/GpuUses.h"
-#include "runtime/abi/Steps.h"
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
 
@@ -108,7 +108,7 @@ struct UnitSpec {
   std::vector<InstructionSpec> instructions;
 };
 
-using StepSpec = abi::ProgramStep;
+using ActionSpec = abi::ProgramAction;
 
 /// The kind of device on which these plans run. The tests of sessions and calls
 /// are the conformance suite of every kind of device.
@@ -131,7 +131,7 @@ struct ProgramSpec {
   std::vector<SlotSpec> slots;
   std::vector<UnitSpec> units;
   std::vector<InstructionSpec> load;
-  std::vector<StepSpec> steps;
+  std::vector<ActionSpec> actions;
 };
 
 struct DeviceSpec {
@@ -553,18 +553,18 @@ private:
       units.push_back(abi::CreateUnit(fbb, fbb.CreateString(unit.name),
                                       unit.stage, instructions));
     }
-    std::vector<abi::Step> steps;
-    for (const StepSpec &step : program.steps)
-      steps.emplace_back(static_cast<uint8_t>(step.kind), step.micro_batch,
-                         step.subject, step.slot);
+    std::vector<abi::Action> actions;
+    for (const ActionSpec &action : program.actions)
+      actions.emplace_back(static_cast<uint8_t>(action.kind),
+                           action.micro_batch, action.subject, action.slot);
     auto load = encode(program.load);
     auto frame_vector = fbb.CreateVector(frames);
     auto slot_vector = fbb.CreateVector(slots);
     auto unit_vector = fbb.CreateVector(units);
-    auto step_vector = fbb.CreateVectorOfStructs(steps);
+    auto action_vector = fbb.CreateVectorOfStructs(actions);
     return abi::CreateProgram(fbb, program.arena_bytes, program.constant_bytes,
                               frame_vector, slot_vector, unit_vector, load,
-                              step_vector, program.parameter_bytes,
+                              action_vector, program.parameter_bytes,
                               program.packed_bytes, program.workspace_bytes);
   }
 

@@ -21,8 +21,8 @@ struct Range {
   int value;
 };
 
-/// A program, step by step. Each value is a slot that covers the arena, of
-/// which steps use a part.
+/// A program, action by action. Each value is a slot that covers the arena, of
+/// which actions use a part.
 struct Program : CheckedProgram {
   explicit Program(int index) {
     device = "cpu:" + std::to_string(index);
@@ -42,31 +42,31 @@ struct Program : CheckedProgram {
     return run(static_cast<int>(units.size()) - 1, microBatch);
   }
   Program &run(int unit, int microBatch) {
-    steps.push_back({StepKind::run, microBatch, unit, -1});
+    actions.push_back({ActionKind::run, microBatch, unit, -1});
     return *this;
   }
   Program &send(int channel, int microBatch, int slot = -1) {
-    steps.push_back({StepKind::send, microBatch, channel, slot});
+    actions.push_back({ActionKind::send, microBatch, channel, slot});
     return *this;
   }
   Program &recv(int channel, int microBatch, int slot = -1) {
-    steps.push_back({StepKind::recv, microBatch, channel, slot});
+    actions.push_back({ActionKind::recv, microBatch, channel, slot});
     return *this;
   }
   Program &wait(int channel, int microBatch) {
-    steps.push_back({StepKind::wait, microBatch, channel, -1});
+    actions.push_back({ActionKind::wait, microBatch, channel, -1});
     return *this;
   }
   Program &release(int channel, int microBatch) {
-    steps.push_back({StepKind::release, microBatch, channel, -1});
+    actions.push_back({ActionKind::release, microBatch, channel, -1});
     return *this;
   }
   Program &start(int collective, int microBatch, int slot) {
-    steps.push_back({StepKind::start, microBatch, collective, slot});
+    actions.push_back({ActionKind::start, microBatch, collective, slot});
     return *this;
   }
   Program &finish(int collective, int microBatch, int slot) {
-    steps.push_back({StepKind::finish, microBatch, collective, slot});
+    actions.push_back({ActionKind::finish, microBatch, collective, slot});
     return *this;
   }
 
@@ -157,7 +157,7 @@ TEST(ScheduleCheck, AcceptsPipeline) {
 
 TEST(ScheduleCheck, RefusesMoreInFlightThanCopies) {
   expectError(pipeline(4, 3),
-              "cpu:0: step 'U0.0', micro-batch 2 writes bytes 0 to 64 while "
+              "cpu:0: action 'U0.0', micro-batch 2 writes bytes 0 to 64 while "
               "send of channel 0, micro-batch 0 (x) of them is outstanding");
 }
 
@@ -208,7 +208,7 @@ TEST(ScheduleCheck, RefusesUnmatchedSteps) {
   expectError({Program(0).wait(0, 0).send(0, 0), taker}, "before its send");
   expectError({Program(0).wait(0, 0), none}, "nobody sends it");
   expectError({Program(0).send(0, 0).send(0, 0).wait(0, 0), taker},
-              "two steps");
+              "two actions");
 }
 
 TEST(ScheduleCheck, RefusesReadBeforeWrite) {
@@ -230,7 +230,7 @@ TEST(ScheduleCheck, RefusesPartlyOverwrittenRead) {
                    .local(0, {}, {{16, 32, 2}}, "F1")
                    .local(0, {{0, 16, 1}, {32, 64, 1}}, {}, "ok")
                    .local(0, {{0, 64, 1}}, {}, "F2")},
-              "'F2', micro-batch 0 reads bytes 16 to 32, which step 'F1', "
+              "'F2', micro-batch 0 reads bytes 16 to 32, which action 'F1', "
               "micro-batch 0 has overwritten");
 }
 
@@ -267,7 +267,7 @@ TEST(ScheduleCheck, RefusesUnmatchedReleases) {
   expectError({first, Program(1).recv(0, 0).release(1, 0)},
               "nobody receives it");
   expectError({first, Program(1).recv(0, 0).release(0, 0).release(0, 0)},
-              "two steps");
+              "two actions");
   first.release(0, 0);
   expectError({first, Program(1).recv(0, 0)}, "cpu:1 that receives it");
 }
@@ -296,7 +296,7 @@ TEST(ScheduleCheck, RefusesWhatOnlyASecondStepWouldShow) {
                       .local(0, {{0, 64, 1}}, {{0, 64, 2}}, "F1")
                       .local(0, {{0, 64, 2}}, {}, "F2");
   EXPECT_EQ(check({stale}), "");
-  stale.steps.erase(stale.steps.begin());
+  stale.actions.erase(stale.actions.begin());
   EXPECT_NE(check({stale}), "");
 }
 
@@ -318,7 +318,7 @@ TEST(ScheduleCheck, ValuesOfAnotherMicroBatchAreOthers) {
       reader = program.unit({{{slot}, {}}});
   EXPECT_EQ(check({Program(program).run(writer, 0).run(reader, 0)}), "");
   expectError({Program(program).run(writer, 0).run(reader, 1)},
-              "which step 'U0.0', micro-batch 0 has overwritten");
+              "which action 'U0.0', micro-batch 0 has overwritten");
 }
 
 TEST(ScheduleCheck, CopiesOfAFrameKeepMicroBatchesApart) {
@@ -332,7 +332,7 @@ TEST(ScheduleCheck, CopiesOfAFrameKeepMicroBatchesApart) {
       check({Program(three).run(reader, 0).run(reader, 1).run(reader, 2)}), "");
   three.run(writer, 3); // in the bytes of the first
   expectError({Program(three).run(reader, 0)},
-              "'U1.0', micro-batch 0 reads bytes 0 to 64, which step 'U0.0', "
+              "'U1.0', micro-batch 0 reads bytes 0 to 64, which action 'U0.0', "
               "micro-batch 3 has overwritten");
 }
 
@@ -345,9 +345,10 @@ TEST(ScheduleCheck, LocalBytesMayLieInACopyThatIsFree) {
   EXPECT_EQ(check({Program(program).run(writer, 0).run(reader, 0)}), "");
   Program both = program;
   both.run(writer, 1).run(writer, 0); // which rewrites its own bytes there
-  expectError({Program(both).run(reader, 1)},
-              "'U1.0', micro-batch 1 reads bytes 64 to 128, which step 'U0.0', "
-              "micro-batch 0 has overwritten");
+  expectError(
+      {Program(both).run(reader, 1)},
+      "'U1.0', micro-batch 1 reads bytes 64 to 128, which action 'U0.0', "
+      "micro-batch 0 has overwritten");
 }
 
 TEST(ScheduleCheck, RefusesOverwriteWithinAUnit) {
@@ -355,7 +356,7 @@ TEST(ScheduleCheck, RefusesOverwriteWithinAUnit) {
   int x = program.slot(0, 64), y = program.slot(32, 64);
   int unit = program.unit({{{}, {x}}, {{}, {y}}, {{x}, {}}});
   expectError({program.run(unit, 5)},
-              "step 'U0.2', micro-batch 5 reads bytes 32 to 64, which step "
+              "action 'U0.2', micro-batch 5 reads bytes 32 to 64, which action "
               "'U0.1' has overwritten");
 }
 
@@ -366,7 +367,7 @@ TEST(ScheduleCheck, OnlyOneCopyMayBeTheCulprit) {
   int unit = program.unit({{{}, {mine}}, {{}, {slot}}, {{mine}, {}}});
   EXPECT_EQ(check({Program(program).run(unit, 0).run(unit, 2)}), "");
   expectError({Program(program).run(unit, 0).run(unit, 1)},
-              "step 'U0.2', micro-batch 1 reads bytes 64 to 128");
+              "action 'U0.2', micro-batch 1 reads bytes 64 to 128");
 }
 
 TEST(ScheduleCheck, ConstantsAreTheSameOnAllMicroBatches) {
@@ -508,7 +509,7 @@ TEST(ScheduleCheckTraining, AcceptsASumThatIsCopiedBack) {
 TEST(ScheduleCheckTraining, RefusesASumThatNothingStarts) {
   Learner p;
   p.adds({0, 1, 2}).run(p.update, 2);
-  expectError({p}, "cpu:0: step 'U1.1', micro-batch 0 reads bytes 0 to 64 "
+  expectError({p}, "cpu:0: action 'U1.1', micro-batch 0 reads bytes 0 to 64 "
                    "before anything is written there");
   // What is loaded is not there in later steps.
   p.load = {{"load: 0", {}, {{p.sum, 0, 64}}}};
@@ -516,12 +517,14 @@ TEST(ScheduleCheckTraining, RefusesASumThatNothingStarts) {
 }
 
 TEST(ScheduleCheckTraining, RefusesASumWithoutAMicroBatch) {
-  expectError({begun(3, {0, 2}).then(2, 2)},
-              "step 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
-              "needs one of 3");
-  expectError({begun(3, {0, 1}).then(2, 2)},
-              "step 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
-              "needs one of 3");
+  expectError(
+      {begun(3, {0, 2}).then(2, 2)},
+      "action 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
+      "needs one of 3");
+  expectError(
+      {begun(3, {0, 1}).then(2, 2)},
+      "action 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
+      "needs one of 3");
   expectError({begun(3, {}).then(2, 2)}, "reads a sum of 0 micro-batches");
   // All that the program has, but not all of the plan.
   expectError({begun(3, {0, 1}).then(2, 1)},
@@ -529,9 +532,10 @@ TEST(ScheduleCheckTraining, RefusesASumWithoutAMicroBatch) {
 }
 
 TEST(ScheduleCheckTraining, RefusesAMicroBatchTwice) {
-  expectError({begun(3, {0, 1, 1, 2}).then(2, 2)},
-              "step 'U1.1', micro-batch 1 adds to a sum what is in it already: "
-              "step 'U1.1', micro-batch 1 has added it");
+  expectError(
+      {begun(3, {0, 1, 1, 2}).then(2, 2)},
+      "action 'U1.1', micro-batch 1 adds to a sum what is in it already: "
+      "action 'U1.1', micro-batch 1 has added it");
   expectError({begun(3, {0, 1, 2, 2}).then(2, 2)},
               "micro-batch 2 adds to a sum what is in it already");
   expectError({begun(3, {0, 1, 0}).then(2, 2)},
@@ -544,9 +548,10 @@ TEST(ScheduleCheckTraining, AcceptsAnyOrder) {
 }
 
 TEST(ScheduleCheckTraining, RefusesAnUpdateBeforeTheEnd) {
-  expectError({begun(3, {0, 1}).then(2, 2).then(1, 2)},
-              "step 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
-              "needs one of 3");
+  expectError(
+      {begun(3, {0, 1}).then(2, 2).then(1, 2)},
+      "action 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
+      "needs one of 3");
 }
 
 TEST(ScheduleCheckTraining, RefusesASumThatIsStartedAgain) {
@@ -559,8 +564,8 @@ TEST(ScheduleCheckTraining, RefusesAnUpdateThatAlsoAdds) {
   p.units[p.update][0].writes.push_back({p.sum, 0, 64});
   p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
   p.run(p.update, 2);
-  expectError({p}, "step 'U2.0', micro-batch 2 adds to a sum what is in it "
-                   "already: step 'U1.1', micro-batch 2 has added it");
+  expectError({p}, "action 'U2.0', micro-batch 2 adds to a sum what is in it "
+                   "already: action 'U1.1', micro-batch 2 has added it");
 }
 
 TEST(ScheduleCheckTraining, RefusesAReaderBetween) {
@@ -569,15 +574,17 @@ TEST(ScheduleCheckTraining, RefusesAReaderBetween) {
   const int looks = p.unit({{{p.sum}, {p.local}}});
   p.run(p.prologue, 0).run(p.add, 0).run(looks, 0).run(p.add, 1);
   p.run(p.add, 2).run(p.update, 2);
-  expectError({p}, "step 'U3.0', micro-batch 0 reads a sum of 1 micro-batches, "
-                   "and needs one of 3");
+  expectError({p},
+              "action 'U3.0', micro-batch 0 reads a sum of 1 micro-batches, "
+              "and needs one of 3");
 }
 
 TEST(ScheduleCheckTraining, RefusesAUnitThatReadsWhatItHasAdded) {
   Learner p(1);
   const int both = p.unit({{{p.sum}, {p.sum}}, {{p.sum}, {p.local}}});
   p.run(p.prologue, 0).run(both, 0).run(p.update, 0);
-  expectError({p}, "step 'U3.1', micro-batch 0 reads a sum that it has added");
+  expectError({p},
+              "action 'U3.1', micro-batch 0 reads a sum that it has added");
 }
 
 TEST(ScheduleCheckTraining, RefusesASumThatIsWrittenTwiceInAUnit) {
@@ -585,7 +592,7 @@ TEST(ScheduleCheckTraining, RefusesASumThatIsWrittenTwiceInAUnit) {
   const int both = p.unit({{{p.sum}, {p.sum}}, {{p.local}, {p.sum}}});
   p.units[both][1].reads.clear();
   p.run(p.prologue, 0).run(both, 0).run(p.update, 0);
-  expectError({p}, "step 'U3.1', micro-batch 0 writes a sum that it has "
+  expectError({p}, "action 'U3.1', micro-batch 0 writes a sum that it has "
                    "written");
 }
 
@@ -595,8 +602,9 @@ TEST(ScheduleCheckTraining, RefusesASumThatIsReplaced) {
   const int replaces =
       p.unit({{{p.sum}, {p.local}}, {{}, {p.made}}, {{p.made}, {p.sum}}});
   p.run(p.prologue, 0).run(replaces, 0).run(p.update, 0);
-  expectError({p}, "step 'U3.2', micro-batch 0 writes a sum that it has read, "
-                   "and does not add to it");
+  expectError({p},
+              "action 'U3.2', micro-batch 0 writes a sum that it has read, "
+              "and does not add to it");
 }
 
 TEST(ScheduleCheckTraining, RefusesASumOfAPart) {
@@ -608,8 +616,9 @@ TEST(ScheduleCheckTraining, RefusesASumOfAPart) {
   for (auto *uses : {&q.units[q.add][1].reads, &q.units[q.add][1].writes})
     uses->back().end = 32;
   q.run(q.prologue, 0).run(q.add, 0).run(q.update, 0);
-  expectError({q}, "step 'U2.0', micro-batch 0 reads a sum of 0 micro-batches, "
-                   "and needs one of 1");
+  expectError({q},
+              "action 'U2.0', micro-batch 0 reads a sum of 0 micro-batches, "
+              "and needs one of 1");
 }
 
 TEST(ScheduleCheckTraining, RefusesAnotherValueInTheBytesOfASum) {
@@ -617,8 +626,9 @@ TEST(ScheduleCheckTraining, RefusesAnotherValueInTheBytesOfASum) {
   const int writes = p.unit({{{}, {p.other}}});
   p.run(p.prologue, 0).run(p.add, 0).run(writes, 0).run(p.add, 1);
   p.run(p.add, 2).run(p.update, 2);
-  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 0 to 64, which step "
-                   "'U3.0', micro-batch 0 has overwritten with another value");
+  expectError({p},
+              "action 'U1.1', micro-batch 1 reads bytes 0 to 64, which action "
+              "'U3.0', micro-batch 0 has overwritten with another value");
   // In the unit that adds, before it does and afterwards.
   for (bool before : {true, false}) {
     Learner q;
@@ -627,7 +637,7 @@ TEST(ScheduleCheckTraining, RefusesAnotherValueInTheBytesOfASum) {
                 {"x", {}, {{q.other, 32, 64}}});
     q.run(q.prologue, 0).run(q.add, 0).run(q.add, 1).run(q.add, 2);
     q.run(q.update, 2);
-    expectError({q}, "reads bytes 32 to 64, which step 'x'");
+    expectError({q}, "reads bytes 32 to 64, which action 'x'");
   }
 }
 
@@ -638,7 +648,7 @@ TEST(ScheduleCheckTraining, ASumHasNoCopies) {
   p.slots[p.sum] = {CheckedSlot::Space::frame, 0, 0, 64,
                     CheckedSlot::Span::sum};
   p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
-  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 128 to 192 before "
+  expectError({p}, "action 'U1.1', micro-batch 1 reads bytes 128 to 192 before "
                    "anything is written there");
 }
 
@@ -680,21 +690,22 @@ TEST(ScheduleCheckTraining, RefusesALaneWithoutAMicroBatch) {
   p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
   LaneLearner second = p, first = p, twice = p;
   second.run(second.add, 4).run(second.update, 4);
-  expectError({second}, "step 'U4.0', micro-batch 4 reads a sum of 1 "
+  expectError({second}, "action 'U4.0', micro-batch 4 reads a sum of 1 "
                         "micro-batches, and needs one of 2");
   first.run(first.add, 3).run(first.update, 4);
-  expectError({first}, "step 'U4.0', micro-batch 4 reads a sum of 2 "
+  expectError({first}, "action 'U4.0', micro-batch 4 reads a sum of 2 "
                        "micro-batches, and needs one of 3");
   twice.run(twice.add, 2);
-  expectError({twice}, "step 'U1.1', micro-batch 2 adds to a sum what is in it "
-                       "already");
+  expectError({twice},
+              "action 'U1.1', micro-batch 2 adds to a sum what is in it "
+              "already");
 }
 
 TEST(ScheduleCheckTraining, RefusesALaneThatNothingStarts) {
   LaneLearner p(2);
   p.units[p.prologue].pop_back();
   p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
-  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 640 to 704 before "
+  expectError({p}, "action 'U1.1', micro-batch 1 reads bytes 640 to 704 before "
                    "anything is written there");
 }
 
@@ -704,8 +715,9 @@ TEST(ScheduleCheckTraining, ALaneIsTheSumOfItsMicroBatches) {
   const int mixes = p.unit({{{p.sum}, {p.local}}, {{p.lanes[0]}, {p.made}}});
   p.run(p.prologue, 0).run(p.add, 0).run(mixes, 1).run(p.add, 1);
   p.run(p.update, 1);
-  expectError({p}, "step 'U5.0', micro-batch 1 reads a sum of 0 micro-batches, "
-                   "and needs one of 1");
+  expectError({p},
+              "action 'U5.0', micro-batch 1 reads a sum of 0 micro-batches, "
+              "and needs one of 1");
 }
 
 /// A learner with two sums, which a collective adds up at once.
@@ -772,7 +784,7 @@ TEST(ScheduleCheckTraining, JoinedSumsAreAddedUpWhereTheyAre) {
   writes.run(writes.add, 1).start(0, 1, writes.joined).run(over, 1);
   writes.finish(0, 1, writes.joined).run(writes.update, 1);
   expectError({writes}, "writes bytes 256 to 320 while start of collective 0");
-  // Another kind of step, another slot, another place.
+  // Another kind of action, another slot, another place.
   JoiningLearner sent = begun;
   sent.run(sent.add, 1).send(0, 1, sent.joined).wait(0, 1);
   sent.run(sent.update, 1);
@@ -823,7 +835,7 @@ TEST(ScheduleCheckTraining, AValueOfTheStepIsForAllMicroBatches) {
   p.run(p.writes, 0).run(p.reads, 0).run(p.reads, 1);
   EXPECT_EQ(check({p}), "");
   Stepper input;
-  input.steps.push_back({StepKind::load_input, 0, 0, input.value});
+  input.actions.push_back({ActionKind::load_input, 0, 0, input.value});
   input.run(input.reads, 0).run(input.reads, 1);
   EXPECT_EQ(check({input}), "");
 }
@@ -831,19 +843,19 @@ TEST(ScheduleCheckTraining, AValueOfTheStepIsForAllMicroBatches) {
 TEST(ScheduleCheckTraining, RefusesAValueOfTheStepBeforeItIsWritten) {
   Stepper p;
   p.run(p.reads, 0).run(p.writes, 0).run(p.reads, 1);
-  expectError({p}, "step 'U4.0', micro-batch 0 reads bytes 192 to 256 before "
+  expectError({p}, "action 'U4.0', micro-batch 0 reads bytes 192 to 256 before "
                    "anything is written there");
 }
 
 TEST(ScheduleCheckTraining, RefusesAValueOfTheStepFromEachMicroBatch) {
   Stepper p;
   p.run(p.writes, 0).run(p.writes, 1).run(p.reads, 0);
-  expectError({p}, "step 'U3.0', micro-batch 1 writes a value of the whole "
-                   "step that step 'U3.0', micro-batch 0 has written");
+  expectError({p}, "action 'U3.0', micro-batch 1 writes a value of the whole "
+                   "step that action 'U3.0', micro-batch 0 has written");
   Stepper input;
   input.run(input.writes, 0).run(input.reads, 0);
-  input.steps.push_back({StepKind::load_input, 1, 0, input.value});
-  expectError({input}, "step 'input in', micro-batch 1 writes a value of the "
+  input.actions.push_back({ActionKind::load_input, 1, 0, input.value});
+  expectError({input}, "action 'input in', micro-batch 1 writes a value of the "
                        "whole step");
 }
 
@@ -851,7 +863,7 @@ TEST(ScheduleCheckTraining, AStateIsReadUntilItIsWritten) {
   Learner p;
   const int looks = p.unit({{{p.state}, {p.local}}});
   p.run(p.prologue, 0).run(looks, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
-  p.steps.push_back({StepKind::store_output, 2, 0, p.state});
+  p.actions.push_back({ActionKind::store_output, 2, 0, p.state});
   p.run(p.update, 2);
   EXPECT_EQ(check({p}), "");
 }
@@ -860,20 +872,20 @@ TEST(ScheduleCheckTraining, RefusesAStateThatIsReadAfterItWasWritten) {
   Learner done = begun(3, {0, 1, 2}).then(2, 2);
   Learner later = done;
   later.run(later.unit({{{later.state}, {later.local}}}), 2);
-  expectError({later}, "cpu:0: step 'U3.0', micro-batch 2 reads a state that "
-                       "step 'U2.0', micro-batch 2 has written for the next "
+  expectError({later}, "cpu:0: action 'U3.0', micro-batch 2 reads a state that "
+                       "action 'U2.0', micro-batch 2 has written for the next "
                        "step");
   // Its new value would be of the step before.
   Learner mixed = begun(1, {0}).then(2, 0).adds({0});
-  expectError({mixed}, "step 'U1.0', micro-batch 0 reads a state that");
+  expectError({mixed}, "action 'U1.0', micro-batch 0 reads a state that");
   Learner output = done;
-  output.steps.push_back({StepKind::store_output, 2, 0, output.state});
-  expectError({output}, "step 'output out', micro-batch 2 reads a state that "
-                        "step 'U2.0', micro-batch 2 has written");
+  output.actions.push_back({ActionKind::store_output, 2, 0, output.state});
+  expectError({output}, "action 'output out', micro-batch 2 reads a state that "
+                        "action 'U2.0', micro-batch 2 has written");
   Learner same = done;
   same.units[same.update].push_back(
       {"looks", {{same.state, 0, 64}}, {{same.local, 0, 64}}});
-  expectError({same}, "step 'looks', micro-batch 2 reads a state that step "
+  expectError({same}, "action 'looks', micro-batch 2 reads a state that action "
                       "'U2.0' has written for the next step");
   // By another slot of the same state.
   Learner slot = done;
@@ -888,17 +900,18 @@ TEST(ScheduleCheckTraining, RefusesAStateThatIsWrittenTwice) {
   Learner done = begun(3, {0, 1, 2}).then(2, 2);
   Learner later = done;
   later.run(later.unit({{{}, {later.state}}}), 2);
-  expectError({later}, "cpu:0: step 'U3.0', micro-batch 2 writes a state that "
-                       "step 'U2.0', micro-batch 2 has written");
+  expectError({later},
+              "cpu:0: action 'U3.0', micro-batch 2 writes a state that "
+              "action 'U2.0', micro-batch 2 has written");
   Learner same = done;
   same.units[same.update].push_back({"again", {}, {{same.state, 0, 64}}});
-  expectError({same}, "step 'again', micro-batch 2 writes a state that is "
+  expectError({same}, "action 'again', micro-batch 2 writes a state that is "
                       "written already");
   // By each micro-batch.
   Learner each(2);
   const int writes = each.unit({{{}, {each.state}}});
   each.run(writes, 0).run(writes, 1);
-  expectError({each}, "step 'U3.0', micro-batch 1 writes a state that");
+  expectError({each}, "action 'U3.0', micro-batch 1 writes a state that");
 }
 
 TEST(ScheduleCheckTraining, TwoStatesAreTwo) {
@@ -926,7 +939,7 @@ TEST(ScheduleCheckTraining, ACollectiveReadsAStateBeforeItIsWritten) {
   Learner late = reads;
   late.then(2, 0).start(0, 0, late.state).finish(0, 0, late.local);
   expectError({late}, "start of collective 0, micro-batch 0 reads a state that "
-                      "step 'U2.0', micro-batch 0 has written for the next");
+                      "action 'U2.0', micro-batch 0 has written for the next");
 }
 
 TEST(ScheduleCheckTraining, NoOtherMessageUsesAState) {
@@ -951,8 +964,8 @@ TEST(ScheduleCheckTraining, NoOtherMessageUsesAState) {
   expectError({first, receives},
               "recv of channel 0, micro-batch 0 (x)" + expected);
   Learner loads(1);
-  loads.steps.push_back({StepKind::load_input, 0, 0, loads.state});
-  expectError({loads}, "step 'input in', micro-batch 0" + expected);
+  loads.actions.push_back({ActionKind::load_input, 0, 0, loads.state});
+  expectError({loads}, "action 'input in', micro-batch 0" + expected);
 }
 
 TEST(ScheduleCheckTraining, AStateThatIsWrittenIsOfOneDevice) {

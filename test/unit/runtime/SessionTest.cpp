@@ -366,16 +366,16 @@ TEST(HostSession, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
   PlanSpec stored = doublingPipeline(2, 1, 16, true),
            kept = doublingPipeline(2, 1, 16, false);
   stored.outputs.push_back({"z", abi::DType::f32, {16}});
-  auto &steps = stored.programs[1].steps;
-  steps.insert(steps.begin() + 1,
-               {abi::StepKind::store_output, 0, 1, steps.front().slot});
+  auto &actions = stored.programs[1].actions;
+  actions.insert(actions.begin() + 1,
+                 {abi::ActionKind::store_output, 0, 1, actions.front().slot});
   // What is received is not read at all.
   PlanSpec unread = doublingPipeline(2, 1, 16, true);
   ProgramSpec &second = unread.programs[1];
   const int other = unread.addSlot(1, {16});
   second.units[0].instructions[0].operands[0] = other;
-  second.steps.insert(second.steps.begin(),
-                      {abi::StepKind::load_input, 0, 0, other});
+  second.actions.insert(second.actions.begin(),
+                        {abi::ActionKind::load_input, 0, 0, other});
   for (auto [plan, copied, borrowed, factor] :
        {std::tuple(doublingPipeline(2, 1, 16, true), 0, 1, 4),
         std::tuple(stored, 1, 0, 4), std::tuple(kept, 1, 0, 4),
@@ -583,9 +583,9 @@ PlanSpec planWithLoadProgram(const Values &w, int64_t n) {
   plan.programs[d].load = {twice};
   dot.views = {plan.view(d, x), plan.view(d, constant), plan.view(d, y)};
   plan.programs[d].units.push_back({"F0", 0, {dot}});
-  plan.programs[d].steps = {{abi::StepKind::load_input, 0, 0, x},
-                            {abi::StepKind::run, 0, 0},
-                            {abi::StepKind::store_output, 0, 0, y}};
+  plan.programs[d].actions = {{abi::ActionKind::load_input, 0, 0, x},
+                              {abi::ActionKind::run, 0, 0},
+                              {abi::ActionKind::store_output, 0, 0, y}};
   return plan;
 }
 
@@ -699,7 +699,7 @@ TEST(Session, ProfileHasEveryEntry) {
     (event.instruction < 0 ? entries : instructions) += 1;
   }
   EXPECT_EQ(entries,
-            plan.programs[0].steps.size() + plan.programs[1].steps.size());
+            plan.programs[0].actions.size() + plan.programs[1].actions.size());
   EXPECT_EQ(instructions, 6u);
   ASSERT_EQ(session->busyNs().size(), 2u);
   EXPECT_GT(session->busyNs()[1], 0);

@@ -112,27 +112,27 @@ TEST(Text, Plan) {
 
 /// Two stages: what the first sends are channels 0 (forward) and 1 (back).
 static std::vector<DrawnProgram> drawnPipeline(int64_t backward) {
-  using enum StepKind;
+  using enum ActionKind;
   DrawnProgram first{"cpu:0", {{"F0", 100}, {"B0", backward}, {"U0", 10}}, {}},
       last{"cpu:1", {{"F1", 200}, {"U1", 10}}, {}};
   for (int m = 0; m < 3; ++m) {
     for (auto [kind, subject] : {std::pair(recv, 0), {run, 0}, {release, 0}})
-      last.steps.push_back({kind, m, subject});
-    last.steps.push_back({send, m, 1});
+      last.actions.push_back({kind, m, subject});
+    last.actions.push_back({send, m, 1});
   }
-  last.steps.push_back({run, 2, 1});
+  last.actions.push_back({run, 2, 1});
   auto forward = [&](int m) {
-    first.steps.push_back({run, m, 0});
-    first.steps.push_back({send, m, 0});
+    first.actions.push_back({run, m, 0});
+    first.actions.push_back({send, m, 0});
   };
   forward(0);
   for (int m = 0; m < 3; ++m) {
     if (m < 2)
       forward(m + 1);
-    first.steps.push_back({recv, m, 1});
-    first.steps.push_back({run, m, 1});
+    first.actions.push_back({recv, m, 1});
+    first.actions.push_back({run, m, 1});
   }
-  first.steps.push_back({run, 2, 2});
+  first.actions.push_back({run, 2, 2});
   return {first, last};
 }
 
@@ -153,13 +153,13 @@ TEST(Text, PictureOfAStep) {
 }
 
 TEST(Text, PictureOfLaterStages) {
-  using enum StepKind;
+  using enum ActionKind;
   DrawnProgram folded{"cpu:0", {{"F0", 5}, {"F0.1", 5}, {"F2", 10}}, {}},
       other{"cpu:1", {{"F1", 10}}, {}};
   // A unit of two parts is one; the device's second stage has small letters.
-  folded.steps = {{run, 0, 0},  {start, 0, 0}, {finish, 0, 0}, {run, 0, 1},
-                  {send, 0, 0}, {recv, 0, 1},  {run, 0, 2}};
-  other.steps = {{recv, 0, 0}, {run, 0, 0}, {send, 0, 1}};
+  folded.actions = {{run, 0, 0},  {start, 0, 0}, {finish, 0, 0}, {run, 0, 1},
+                    {send, 0, 0}, {recv, 0, 1},  {run, 0, 2}};
+  other.actions = {{recv, 0, 0}, {run, 0, 0}, {send, 0, 1}};
   EXPECT_EQ(stepPicture({folded, other}),
             "a step, 0.005 us a column (F forward; small: a later stage of the "
             "device):\n"
@@ -170,7 +170,7 @@ TEST(Text, PictureOfLaterStages) {
 TEST(Text, PictureOfAStepThatIsLong) {
   DrawnProgram much{"cpu:0", {{"F0", 10}}, {}};
   for (int m = 0; m < 100; ++m)
-    much.steps.push_back({StepKind::run, m, 0});
+    much.actions.push_back({ActionKind::run, m, 0});
   const std::string text = stepPicture({much, much});
   const std::string line = text.substr(text.find('\n') + 1);
   EXPECT_EQ(line.find('\n'), 160u);

@@ -139,15 +139,15 @@ TEST_F(TrainingPlanTest, PortsOfAnotherSpanAreCopied) {
   TrainPlan each = testedPlan();
   each.outputs[0].per_step = false;
   for (int m : {0, 1}) {
-    each.steps().push_back(each.steps().back());
-    each.steps().back().micro_batch = m;
+    each.actions().push_back(each.actions().back());
+    each.actions().back().micro_batch = m;
   }
   EXPECT_EQ(run(each), (Losses{3, 3, 3}));
   // The first micro-batch of an input for all, and so of the step.
   TrainPlan first = testedPlan();
   first.at(first.x).span = abi::Span::step;
-  std::erase_if(first.steps(), [](const StepSpec &step) {
-    return step.kind == abi::StepKind::load_input && step.micro_batch > 0;
+  std::erase_if(first.actions(), [](const ActionSpec &action) {
+    return action.kind == abi::ActionKind::load_input && action.micro_batch > 0;
   });
   EXPECT_EQ(run(first), (Losses{1.5f, 0, 0}));
   // What each micro-batch makes, but only that of the first.
@@ -155,9 +155,9 @@ TEST_F(TrainingPlanTest, PortsOfAnotherSpanAreCopied) {
   const int y = own.addSlot(0, {1, 1});
   own.program().units[TrainPlan::kAdd].instructions.push_back(
       dotOf(own, own.x, own.w, y));
-  own.steps().pop_back();
-  own.steps().insert(own.steps().begin() + 4,
-                     {abi::StepKind::store_output, 0, 0, y});
+  own.actions().pop_back();
+  own.actions().insert(own.actions().begin() + 4,
+                       {abi::ActionKind::store_output, 0, 0, y});
   EXPECT_EQ(run(own), (Losses{0.5f, 0, 0}));
 }
 
@@ -268,17 +268,18 @@ TEST_F(TrainingPlanTest, RefusesWrongUsesOfStates) {
          p.full_steps = false;
          p.at(p.sum).span = abi::Span::micro_batch;
        }},
-      {"step 'F0: dot', micro-batch 2 reads a state that step 'U0: node', "
+      {"action 'F0: dot', micro-batch 2 reads a state that action 'U0: node', "
        "micro-batch 2 has written for the next step",
        [](TrainPlan &p) {
-         p.steps().push_back({abi::StepKind::run, 2, TrainPlan::kAdd});
+         p.actions().push_back({abi::ActionKind::run, 2, TrainPlan::kAdd});
        }},
-      {"reads a state that step 'U0: node', micro-batch 2 has written for the "
+      {"reads a state that action 'U0: node', micro-batch 2 has written for "
+       "the "
        "next step",
-       [](TrainPlan &p) { p.steps().back().slot = p.w; }},
-      {"step 'input x', micro-batch 1 uses a state, which it may "
+       [](TrainPlan &p) { p.actions().back().slot = p.w; }},
+      {"action 'input x', micro-batch 1 uses a state, which it may "
        "not",
-       [](TrainPlan &p) { p.steps()[4].slot = p.w; }},
+       [](TrainPlan &p) { p.actions()[4].slot = p.w; }},
   };
   for (const WrongPlan &each : wrong) {
     TrainPlan plan = trainPlan();
@@ -290,19 +291,20 @@ TEST_F(TrainingPlanTest, RefusesWrongUsesOfStates) {
 TEST_F(TrainingPlanTest, RefusesWrongSums) {
   const WrongPlan wrong[] = {
       {"before anything is written there",
-       [](TrainPlan &p) { p.steps().erase(p.steps().begin() + 1); }},
+       [](TrainPlan &p) { p.actions().erase(p.actions().begin() + 1); }},
       {"reads a sum of 2 micro-batches, and needs one of 3",
        [](TrainPlan &p) {
-         p.steps().erase(p.steps().end() - 4, p.steps().end() - 2);
+         p.actions().erase(p.actions().end() - 4, p.actions().end() - 2);
        }},
-      // No step is of the last micro-batch.
+      // No action is of the last micro-batch.
       {"reads a sum of 3 micro-batches, and needs one of 4",
        [](TrainPlan &p) { p.micro_batches = 4; }},
-      {"step 'output loss', micro-batch 2 reads a sum of 1 micro-batches, and "
+      {"action 'output loss', micro-batch 2 reads a sum of 1 micro-batches, "
+       "and "
        "needs one of 3",
        [](TrainPlan &p) {
-         p.steps().insert(p.steps().begin() + 4, p.steps().back());
-         p.steps().pop_back();
+         p.actions().insert(p.actions().begin() + 4, p.actions().back());
+         p.actions().pop_back();
        }},
   };
   for (const WrongPlan &each : wrong) {
@@ -315,23 +317,23 @@ TEST_F(TrainingPlanTest, RefusesWrongSums) {
 TEST_F(TrainingPlanTest, RefusesWrongPortsOfAStep) {
   const WrongPlan wrong[] = {
       {"output 'loss' of a step is stored 0 times",
-       [](TrainPlan &p) { p.steps().pop_back(); }},
+       [](TrainPlan &p) { p.actions().pop_back(); }},
       {"output 'loss' of a step is stored 2 times",
        [](TrainPlan &p) {
-         p.steps().push_back(p.steps().back());
-         p.steps().back().micro_batch = 1;
+         p.actions().push_back(p.actions().back());
+         p.actions().back().micro_batch = 1;
        }},
       {"output 'loss' of micro-batch 2 is stored twice",
-       [](TrainPlan &p) { p.steps().push_back(p.steps().back()); }},
+       [](TrainPlan &p) { p.actions().push_back(p.actions().back()); }},
       {"output 'loss' of micro-batch 0 is never stored",
        [](TrainPlan &p) { p.outputs[0].per_step = false; }},
       {"input or output 'loss' counts samples, and is the same for all of a "
        "step",
        [](TrainPlan &p) { p.outputs[0].batch_axis = 0; }},
-      {"writes a value of the whole step that step 'input learning_rate', "
+      {"writes a value of the whole step that action 'input learning_rate', "
        "micro-batch 0 has written",
        [](TrainPlan &p) {
-         p.steps().insert(p.steps().begin(), p.steps().front());
+         p.actions().insert(p.actions().begin(), p.actions().front());
        }},
   };
   for (const WrongPlan &each : wrong) {
@@ -354,7 +356,7 @@ TEST_F(TrainingPlanTest, BothPlansHaveTheSameStates) {
   eval.states[0].weight = -1;
   eval.programs[0].units[0].instructions = {};
   eval.programs[0].units[0].instructions = {
-      copyOf(1, eval.programs[0].steps[2].slot)};
+      copyOf(1, eval.programs[0].actions[2].slot)};
   expectError(trainPlan(), "plan 1 has another state w than plan 0", eval);
 }
 

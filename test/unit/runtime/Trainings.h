@@ -25,7 +25,7 @@ struct TrainPlan : PlanSpec {
 
   ProgramSpec &program() { return programs[0]; }
   SlotSpec &at(int slot) { return programs[0].slots[slot]; }
-  std::vector<StepSpec> &steps() { return programs[0].steps; }
+  std::vector<ActionSpec> &actions() { return programs[0].actions; }
 };
 
 inline constexpr char kTraining[] =
@@ -72,15 +72,16 @@ inline TrainPlan trainPlan(int micro_batches = 3, float initial = 0.5f) {
   plan.program().units = {{"P0", 0, {copyOf(plan.zero, plan.sum)}},
                           {"F0", 0, {add}},
                           {"U0", 0, {copyOf(plan.sum, plan.w)}}};
-  using Kind = abi::StepKind;
-  plan.steps() = {{Kind::load_input, 0, 1, plan.rate},
-                  {Kind::run, 0, TrainPlan::kStart}};
+  using Kind = abi::ActionKind;
+  plan.actions() = {{Kind::load_input, 0, 1, plan.rate},
+                    {Kind::run, 0, TrainPlan::kStart}};
   for (int m = 0; m < micro_batches; ++m) {
-    plan.steps().push_back({Kind::load_input, m, 0, plan.x});
-    plan.steps().push_back({Kind::run, m, TrainPlan::kAdd});
+    plan.actions().push_back({Kind::load_input, m, 0, plan.x});
+    plan.actions().push_back({Kind::run, m, TrainPlan::kAdd});
   }
-  plan.steps().push_back({Kind::run, micro_batches - 1, TrainPlan::kUpdate});
-  plan.steps().push_back({Kind::store_output, micro_batches - 1, 0, plan.sum});
+  plan.actions().push_back({Kind::run, micro_batches - 1, TrainPlan::kUpdate});
+  plan.actions().push_back(
+      {Kind::store_output, micro_batches - 1, 0, plan.sum});
   return plan;
 }
 
@@ -96,9 +97,9 @@ inline PlanSpec evalPlan(float initial = 0.5f) {
   const int x = plan.addSlot(0, {1, 1}), y = plan.addSlot(0, {1, 1}),
             w = plan.addState(0, "w", {1, 1}, 0);
   plan.programs[0].units = {{"F0", 0, {dotOf(plan, x, w, y)}}};
-  plan.programs[0].steps = {{abi::StepKind::load_input, 0, 0, x},
-                            {abi::StepKind::run, 0, 0},
-                            {abi::StepKind::store_output, 0, 0, y}};
+  plan.programs[0].actions = {{abi::ActionKind::load_input, 0, 0, x},
+                              {abi::ActionKind::run, 0, 0},
+                              {abi::ActionKind::store_output, 0, 0, y}};
   return plan;
 }
 

@@ -164,20 +164,20 @@ TEST(OrderFile, SaysWhereMicroBatchesDescend) {
 }
 
 /// Units, sends and their waits as they stand in a program.
-std::string showProgram(const std::vector<ScheduleStep> &program,
+std::string showProgram(const std::vector<ScheduleAction> &program,
                         const ScheduleProblem &problem) {
   std::string text;
-  for (const ScheduleStep &step : program) {
-    if (step.kind == ScheduleStep::Kind::run)
-      text += " " + std::to_string(problem.stages[step.stage].number) +
-              getLetter(problem.stages[step.stage].phase);
-    else if (step.kind == ScheduleStep::Kind::send)
+  for (const ScheduleAction &action : program) {
+    if (action.kind == ScheduleAction::Kind::run)
+      text += " " + std::to_string(problem.stages[action.stage].number) +
+              getLetter(problem.stages[action.stage].phase);
+    else if (action.kind == ScheduleAction::Kind::send)
       text += " send";
-    else if (step.kind == ScheduleStep::Kind::wait)
+    else if (action.kind == ScheduleAction::Kind::wait)
       text += " wait";
     else
       continue;
-    text += std::to_string(step.microBatch);
+    text += std::to_string(action.microBatch);
   }
   return text;
 }

@@ -19,7 +19,7 @@
 #include <random>
 
 using namespace partita::schedule;
-using Kind = ScheduleStep::Kind;
+using Kind = ScheduleAction::Kind;
 
 namespace {
 
@@ -42,12 +42,12 @@ ScheduleProblem chain(int stages, int microBatches, int devices) {
   return problem;
 }
 
-std::string show(const std::vector<ScheduleStep> &program) {
+std::string show(const std::vector<ScheduleAction> &program) {
   std::string text;
-  for (const ScheduleStep &step : program)
-    text += (text.empty() ? "" : " ") + std::string(getInfo(step.kind).name) +
-            (step.kind == Kind::run ? std::to_string(step.stage) : "") + "." +
-            std::to_string(step.microBatch);
+  for (const ScheduleAction &action : program)
+    text += (text.empty() ? "" : " ") + std::string(getInfo(action.kind).name) +
+            (action.kind == Kind::run ? std::to_string(action.stage) : "") +
+            "." + std::to_string(action.microBatch);
   return text;
 }
 
@@ -62,13 +62,14 @@ std::string show(const std::vector<ScheduledUnit> &units) {
 /// The proof that compiler and runtime make too, without buffers.
 std::string check(const Schedule &schedule, int present) {
   std::vector<partita::abi::CheckedProgram> programs;
-  for (const std::vector<ScheduleStep> &program : schedule.programs) {
+  for (const std::vector<ScheduleAction> &program : schedule.programs) {
     partita::abi::CheckedProgram &checked = programs.emplace_back();
     checked.units.resize(1);
-    for (const ScheduleStep &step : program)
-      if (step.microBatch < present)
-        checked.steps.push_back({step.kind, step.microBatch,
-                                 step.channel >= 0 ? step.channel : 0, -1});
+    for (const ScheduleAction &action : program)
+      if (action.microBatch < present)
+        checked.actions.push_back({action.kind, action.microBatch,
+                                   action.channel >= 0 ? action.channel : 0,
+                                   -1});
   }
   return partita::abi::checkSchedule(programs);
 }
@@ -298,8 +299,8 @@ TEST(Schedule, RandomGraphsFinish) {
         EXPECT_EQ(check(schedule, present), "");
       int runs = 0;
       for (const auto &program : schedule.programs)
-        for (const ScheduleStep &step : program)
-          runs += step.kind == Kind::run;
+        for (const ScheduleAction &action : program)
+          runs += action.kind == Kind::run;
       EXPECT_EQ(runs, stages * problem.microBatches);
       EXPECT_GE(schedule.bubble, -1e-9);
       EXPECT_LT(schedule.stepNs, 1e6) << kind->name;
@@ -332,8 +333,8 @@ TEST(Training, AllSchedulesFinishWithTheKnownBubble) {
         EXPECT_EQ(check(schedule, microBatches), "") << kind->name;
         size_t runs = 0;
         for (const auto &program : schedule.programs)
-          for (const ScheduleStep &step : program)
-            runs += step.kind == Kind::run;
+          for (const ScheduleAction &action : program)
+            runs += action.kind == Kind::run;
         EXPECT_EQ(runs, size_t((2 * stages - 1) * microBatches + stages))
             << kind->name;
         // (p - 1) / (m + p - 1) where every stage takes the same time. GPipe
@@ -459,12 +460,12 @@ TEST(Training, WhatAPrologueMakesIsSentOnce) {
   for (const ScheduleKind *kind : getScheduleKinds()) {
     const Schedule schedule = buildSchedule(problem, *kind);
     EXPECT_EQ(check(schedule, problem.microBatches), "") << kind->name;
-    std::string steps;
-    for (const ScheduleStep &step : schedule.programs[1])
-      if (step.value == table)
-        steps += show({step});
+    std::string actions;
+    for (const ScheduleAction &action : schedule.programs[1])
+      if (action.value == table)
+        actions += show({action});
     // It stays there for all micro-batches, and holds up nobody.
-    EXPECT_EQ(steps, "recv.0") << kind->name;
+    EXPECT_EQ(actions, "recv.0") << kind->name;
   }
 }
 

@@ -141,14 +141,15 @@ TEST_F(TrainerTest, RefusesWrongInputs) {
       {"has no input of samples",
        [](TrainPlan &p, PlanSpec &e) {
          p.inputs.erase(p.inputs.begin());
-         std::erase_if(p.steps(), [](const StepSpec &step) {
-           return step.kind == abi::StepKind::load_input && step.subject == 0;
+         std::erase_if(p.actions(), [](const ActionSpec &action) {
+           return action.kind == abi::ActionKind::load_input &&
+                  action.subject == 0;
          });
          p.program().units[TrainPlan::kAdd].instructions[0].views[0] =
              p.view(0, p.zero);
-         p.steps()[0].subject = 0;
+         p.actions()[0].subject = 0;
          e.inputs.clear();
-         e.programs[0].steps.erase(e.programs[0].steps.begin());
+         e.programs[0].actions.erase(e.programs[0].actions.begin());
          e.programs[0].units[0].instructions[0].views[0] = e.view(0, 1);
        }},
       {"asks for 'learning_rate', which is not known here",
@@ -183,10 +184,10 @@ TEST_F(TrainerTest, RefusesOtherEvaluations) {
       {"evaluates 2 micro-batches",
        [](TrainPlan &, PlanSpec &e) {
          e.micro_batches = 2;
-         auto &steps = e.programs[0].steps;
+         auto &actions = e.programs[0].actions;
          for (int i = 0; i < 3; ++i) {
-           steps.push_back(steps[static_cast<size_t>(i)]);
-           steps.back().micro_batch = 1;
+           actions.push_back(actions[static_cast<size_t>(i)]);
+           actions.back().micro_batch = 1;
          }
        }},
       {"evaluates with the input 'z', without which it is trained",
@@ -204,9 +205,10 @@ TEST_F(TrainerTest, RefusesOtherEvaluations) {
        [](TrainPlan &p, PlanSpec &) {
          p.inputs[0].dtype = abi::DType::i32;
          p.at(p.addSlot(0, {1, 1})).dtype = abi::DType::i32;
-         for (StepSpec &step : p.steps())
-           if (step.kind == abi::StepKind::load_input && step.subject == 0)
-             step.slot = static_cast<int>(p.program().slots.size()) - 1;
+         for (ActionSpec &action : p.actions())
+           if (action.kind == abi::ActionKind::load_input &&
+               action.subject == 0)
+             action.slot = static_cast<int>(p.program().slots.size()) - 1;
          p.program().units[TrainPlan::kAdd].instructions[0].views[0] =
              p.view(0, p.zero);
        }},
@@ -259,9 +261,9 @@ TEST_F(TrainerTest, CountsLabelsOnlyWhereTheyFit) {
       eval.programs[0].slots.back().shape = {};
     }
     eval.outputs.push_back(scores);
-    StepSpec store = eval.programs[0].steps[2];
+    ActionSpec store = eval.programs[0].actions[2];
     store.subject = 1;
-    eval.programs[0].steps.push_back(store);
+    eval.programs[0].actions.push_back(store);
     auto trainer = open(train, eval);
     ASSERT_TRUE(trainer.ok()) << trainer.status().message();
     const float one = 1;

@@ -130,7 +130,7 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
         item.run >= int(chosen.size()) || !chosen[size_t(item.run)])
       continue;
     const abi::Program &program = runtime::programOf(*model.plan, event.device);
-    const int unit = runtime::stepOf(program, event.step).subject;
+    const int unit = runtime::actionOf(program, event.action).subject;
     const abi::Instruction *work = program.units()
                                        ->Get(unsigned(unit))
                                        ->instructions()

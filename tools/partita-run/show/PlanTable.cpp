@@ -39,20 +39,20 @@ class Uses {
 public:
   explicit Uses(const abi::Plan &plan) : several(plan.micro_batches() > 1) {
     for (const abi::Program *program : *plan.programs())
-      for (int64_t i = 0; i < length(program->steps()); ++i) {
-        const abi::ProgramStep step = runtime::stepOf(*program, i);
-        ++counts[{step.kind, step.subject}];
+      for (int64_t i = 0; i < length(program->actions()); ++i) {
+        const abi::ProgramAction action = runtime::actionOf(*program, i);
+        ++counts[{action.kind, action.subject}];
       }
   }
 
-  bool isOnce(abi::StepKind kind, int64_t subject) const {
+  bool isOnce(abi::ActionKind kind, int64_t subject) const {
     auto found = counts.find({kind, subject});
     return several && found != counts.end() && found->second == 1;
   }
 
 private:
   bool several;
-  std::map<std::pair<abi::StepKind, int64_t>, int64_t> counts;
+  std::map<std::pair<abi::ActionKind, int64_t>, int64_t> counts;
 };
 
 /// Samples of a micro-batch. Dimension 0 of the inputs of a model that is
@@ -135,9 +135,10 @@ std::string pictureText(const Model &model) {
       const abi::Unit &unit = *program.units()->Get(unsigned(i));
       drawn.units.push_back({text(unit.name()), unit.duration_ns()});
     }
-    for (int64_t i = 0; i < length(program.steps()); ++i) {
-      const abi::ProgramStep step = runtime::stepOf(program, i);
-      drawn.steps.push_back({step.kind, step.micro_batch, step.subject});
+    for (int64_t i = 0; i < length(program.actions()); ++i) {
+      const abi::ProgramAction action = runtime::actionOf(program, i);
+      drawn.actions.push_back(
+          {action.kind, action.micro_batch, action.subject});
     }
   }
   return abi::stepPicture(programs);
@@ -152,10 +153,10 @@ int64_t countAloneNs(const Model &model) {
   int64_t ns = 0;
   for (int64_t p = 0; areAlone && p < length(plan.programs()); ++p) {
     const abi::Program &program = *plan.programs()->Get(unsigned(p));
-    for (int64_t s = 0; s < length(program.steps()); ++s)
-      if (const abi::ProgramStep step = runtime::stepOf(program, s);
-          step.kind == abi::StepKind::run)
-        ns += program.units()->Get(unsigned(step.subject))->duration_ns();
+    for (int64_t s = 0; s < length(program.actions()); ++s)
+      if (const abi::ProgramAction action = runtime::actionOf(program, s);
+          action.kind == abi::ActionKind::run)
+        ns += program.units()->Get(unsigned(action.subject))->duration_ns();
   }
   return ns * model.mesh.replicas();
 }
@@ -215,14 +216,14 @@ std::string planText(const Model &model) {
                             model.executorNames(channel->target()),
                         channel->bytes(), channel->duration_ns(),
                         text(channel->reason()),
-                        uses.isOnce(abi::StepKind::send, i)});
+                        uses.isOnce(abi::ActionKind::send, i)});
   }
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
     const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
     messages.push_back({text(each.name()), model.collectiveText(each),
                         runtime::sentBytes(plan, each), each.duration_ns(),
                         text(each.reason()),
-                        uses.isOnce(abi::StepKind::start, i)});
+                        uses.isOnce(abi::ActionKind::start, i)});
   }
   return result + "\n" + abi::messagesText(messages);
 }
@@ -294,7 +295,7 @@ static Json toJson(const Model &model) {
          {"source", model.executorNames(channel->source())},
          {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
-         {"per_step", uses.isOnce(abi::StepKind::send, i)},
+         {"per_step", uses.isOnce(abi::ActionKind::send, i)},
          {"predicted_ms", double(channel->duration_ns()) / 1e6},
          {"reason", text(channel->reason())}});
   }
@@ -306,7 +307,7 @@ static Json toJson(const Model &model) {
          {"axes", model.axesText(each)},
          {"devices", model.executorNames(each.program())},
          {"sent_bytes", runtime::sentBytes(plan, each)},
-         {"per_step", uses.isOnce(abi::StepKind::start, i)},
+         {"per_step", uses.isOnce(abi::ActionKind::start, i)},
          {"predicted_ms", double(each.duration_ns()) / 1e6},
          {"reason", text(each.reason())}});
   }

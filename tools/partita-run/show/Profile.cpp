@@ -46,14 +46,14 @@ public:
   /// What an event did, without the first `waited` nanoseconds of it.
   Json complete(const Profile::Event &item, int64_t waited) {
     const runtime::ProfileEvent &event = item.event;
-    const std::optional<abi::ProgramStep> step = entryOf(model, event);
+    const std::optional<abi::ProgramAction> action = entryOf(model, event);
     Json json = slice(item, waited, event.end_ns - event.begin_ns);
     // An object that gets more keys moves those that it has.
     Json args = std::move(json["args"]);
-    if (step && step->kind == abi::StepKind::run)
-      describeRun(event, *step, json, args);
-    else if (step)
-      describeTransfer(event, *step, waited, json, args);
+    if (action && action->kind == abi::ActionKind::run)
+      describeRun(event, *action, json, args);
+    else if (action)
+      describeTransfer(event, *action, waited, json, args);
     json["args"] = std::move(args);
     return json;
   }
@@ -61,21 +61,21 @@ public:
   /// The first `waited` nanoseconds of a receive, or of the end of a
   /// collective.
   Json waiting(const Profile::Event &item, int64_t waited) {
-    const abi::ProgramStep step = *entryOf(model, item.event);
+    const abi::ProgramAction action = *entryOf(model, item.event);
     Json json = slice(item, 0, waited);
     json["cat"] = "wait";
     const std::string number = " #" + std::to_string(item.event.micro_batch);
-    if (step.kind == abi::StepKind::finish) {
+    if (action.kind == abi::ActionKind::finish) {
       const abi::Collective &collective =
-          *model.plan->collectives()->Get(unsigned(step.subject));
+          *model.plan->collectives()->Get(unsigned(action.subject));
       json["name"] = "wait for the others, " +
                      model.collectiveText(collective) + " of " +
                      runtime::text(collective.name()) + number;
       return json;
     }
     const abi::Channel *channel =
-        model.plan->channels()->Get(unsigned(step.subject));
-    const std::string peer = peerOf(item.event, step);
+        model.plan->channels()->Get(unsigned(action.subject));
+    const std::string peer = peerOf(item.event, action);
     json["name"] = "wait for " + peer + " to send " +
                    runtime::text(channel->name()) + number;
     json["args"]["peer"] = peer;
@@ -117,21 +117,22 @@ private:
 
   /// The device at the other end of a channel.
   std::string peerOf(const runtime::ProfileEvent &event,
-                     const abi::ProgramStep &step) const {
+                     const abi::ProgramAction &action) const {
     const abi::Channel *channel =
-        model.plan->channels()->Get(unsigned(step.subject));
+        model.plan->channels()->Get(unsigned(action.subject));
     const bool sends =
-        abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
+        abi::getInfo(action.kind).subject == abi::ActionSubject::sent_channel;
     return model.deviceName(
         model.mesh.device(sends ? channel->target() : channel->source(),
                           model.mesh.position(event.device)));
   }
 
   void describeRun(const runtime::ProfileEvent &event,
-                   const abi::ProgramStep &step, Json &json, Json &args) const {
+                   const abi::ProgramAction &action, Json &json,
+                   Json &args) const {
     const abi::Unit *unit = runtime::programOf(*model.plan, event.device)
                                 .units()
-                                ->Get(unsigned(step.subject));
+                                ->Get(unsigned(action.subject));
     const std::string name = runtime::text(unit->name());
     if (event.instruction < 0) {
       json["name"] = name + " #" + std::to_string(event.micro_batch);
@@ -171,29 +172,29 @@ private:
   }
 
   void describeTransfer(const runtime::ProfileEvent &event,
-                        const abi::ProgramStep &step, int64_t waited,
+                        const abi::ProgramAction &action, int64_t waited,
                         Json &json, Json &args) const {
-    json["cat"] = abi::getInfo(step.kind).name;
+    json["cat"] = abi::getInfo(action.kind).name;
     std::string number = " #" + std::to_string(event.micro_batch);
-    if (step.kind == abi::StepKind::load_input ||
-        step.kind == abi::StepKind::store_output) {
-      const bool input = step.kind == abi::StepKind::load_input;
+    if (action.kind == abi::ActionKind::load_input ||
+        action.kind == abi::ActionKind::store_output) {
+      const bool input = action.kind == abi::ActionKind::load_input;
       const std::vector<Port> &ports = input ? model.inputs : model.outputs;
       json["name"] = (input ? "load " : "store ") +
-                     ports[size_t(step.subject)].name + number;
+                     ports[size_t(action.subject)].name + number;
       return;
     }
-    if (step.kind == abi::StepKind::examine) {
+    if (action.kind == abi::ActionKind::examine) {
       const abi::Check *check =
-          model.plan->checks()->Get(unsigned(step.subject));
+          model.plan->checks()->Get(unsigned(action.subject));
       json["name"] =
           std::string("examine ") + runtime::text(check->node()) + number;
       return;
     }
-    if (abi::getInfo(step.kind).subject == abi::StepSubject::collective) {
+    if (abi::getInfo(action.kind).subject == abi::ActionSubject::collective) {
       const abi::Collective &collective =
-          *model.plan->collectives()->Get(unsigned(step.subject));
-      json["name"] = std::string(abi::getInfo(step.kind).name) + " " +
+          *model.plan->collectives()->Get(unsigned(action.subject));
+      json["name"] = std::string(abi::getInfo(action.kind).name) + " " +
                      model.collectiveText(collective) + " of " +
                      runtime::text(collective.name()) + number;
       args["bytes"] = runtime::sentBytes(*model.plan, collective);
@@ -202,22 +203,22 @@ private:
       return;
     }
     const abi::Channel *channel =
-        model.plan->channels()->Get(unsigned(step.subject));
+        model.plan->channels()->Get(unsigned(action.subject));
     const std::string value = runtime::text(channel->name());
-    args["bytes"] = step.slot < 0 ? 0 : channel->bytes();
+    args["bytes"] = action.slot < 0 ? 0 : channel->bytes();
     args["reason"] = runtime::text(channel->reason());
-    const std::string peer = peerOf(event, step);
+    const std::string peer = peerOf(event, action);
     args["peer"] = peer;
-    switch (step.kind) {
-    case abi::StepKind::send:
+    switch (action.kind) {
+    case abi::ActionKind::send:
       json["name"] = "send " + value + number + " to " + peer;
       break;
-    case abi::StepKind::recv:
+    case abi::ActionKind::recv:
       json["name"] = "receive " + value + number + " from " + peer;
       args["waited_us"] = double(waited) / 1e3;
       args["predicted_us"] = double(channel->duration_ns()) / 1e3;
       break;
-    case abi::StepKind::release:
+    case abi::ActionKind::release:
       json["name"] = "release " + value + number;
       break;
     default:
@@ -304,16 +305,16 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
       transfers;
   for (size_t i = 0; i < events.size(); ++i) {
     const Profile::Event &item = events[i];
-    const std::optional<abi::ProgramStep> entry = entryOf(model, item.event);
+    const std::optional<abi::ProgramAction> entry = entryOf(model, item.event);
     // A wait is one as a whole.
-    const bool isWait = entry && entry->kind == abi::StepKind::wait;
+    const bool isWait = entry && entry->kind == abi::ActionKind::wait;
     const int64_t waited = isWait ? 0 : waits[i];
     if (waited > 0)
       text += ",\n" + dump(writer.waiting(item, waited));
     text += ",\n" + dump(writer.complete(item, waited));
     if (std::optional<MessageKey> key = messageKeyOf(model, item))
-      (entry->kind == abi::StepKind::send ? transfers[*key].first
-                                          : transfers[*key].second) = &item;
+      (entry->kind == abi::ActionKind::send ? transfers[*key].first
+                                            : transfers[*key].second) = &item;
   }
   int64_t id = 0;
   for (const auto &[key, ends] : transfers) {

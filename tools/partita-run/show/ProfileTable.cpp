@@ -63,7 +63,7 @@ struct KindSum {
 /// The kind of an instruction: the library call's, or what the kernel does,
 /// which stands in its name after its number ("k5_reduce").
 std::string workKind(const Model &model, const runtime::ProfileEvent &event,
-                     const abi::ProgramStep &entry) {
+                     const abi::ProgramAction &entry) {
   const abi::Instruction &instruction =
       *runtime::programOf(*model.plan, event.device)
            .units()
@@ -100,13 +100,13 @@ ProfileTable::ProfileTable(const Model &model,
     const Profile::Event &item = events[at];
     const double waited = double(waits[at]);
     const runtime::ProfileEvent &event = item.event;
-    const abi::ProgramStep entry = runtime::stepOf(
-        runtime::programOf(*model.plan, event.device), event.step);
+    const abi::ProgramAction entry = runtime::actionOf(
+        runtime::programOf(*model.plan, event.device), event.action);
     const double ns = double(event.end_ns - event.begin_ns);
     seen.insert(item.run);
     if (event.instruction < 0)
       all[event.device][item.run] += ns;
-    if (entry.kind == abi::StepKind::run) {
+    if (entry.kind == abi::ActionKind::run) {
       auto &[times, count] =
           work[{event.device, entry.subject, event.instruction}];
       times[item.run] += ns;
@@ -115,16 +115,16 @@ ProfileTable::ProfileTable(const Model &model,
         units[event.device][item.run] += ns;
       else
         sums[workKind(model, event, entry)].add(item.run, ns);
-    } else if (entry.kind == abi::StepKind::load_input ||
-               entry.kind == abi::StepKind::store_output ||
-               entry.kind == abi::StepKind::examine) {
+    } else if (entry.kind == abi::ActionKind::load_input ||
+               entry.kind == abi::ActionKind::store_output ||
+               entry.kind == abi::ActionKind::examine) {
       ports[event.device][item.run] += ns;
       sums[kPorts].add(item.run, ns);
     } else if (abi::getInfo(entry.kind).subject ==
-               abi::StepSubject::collective) {
+               abi::ActionSubject::collective) {
       auto &[times, count] = together[{event.device, entry.subject}];
       times[item.run] += ns - waited;
-      count += entry.kind == abi::StepKind::finish;
+      count += entry.kind == abi::ActionKind::finish;
       collective[event.device][item.run] += ns - waited;
       waiting[event.device][item.run] += waited;
       sums[kCollectives].add(item.run, ns - waited);
@@ -134,7 +134,7 @@ ProfileTable::ProfileTable(const Model &model,
       moving[event.device][item.run] += ns - waited;
       sums[kWaiting].add(item.run, waited);
       sums[kMoving].add(item.run, ns - waited);
-      if (entry.kind == abi::StepKind::recv) {
+      if (entry.kind == abi::ActionKind::recv) {
         Received &sum = received[{event.device, entry.subject}];
         sum.waiting[item.run] += waited;
         sum.moving[item.run] += ns - waited;

@@ -23,7 +23,7 @@
 
 #include "tools/partita-run/show/Profile.h"
 
-#include "runtime/abi/Steps.h"
+#include "runtime/abi/Actions.h"
 
 #include <optional>
 #include <tuple>
@@ -31,8 +31,8 @@
 namespace partita::run {
 
 /// The entry of the program that an event belongs to. Nothing if there is none.
-std::optional<abi::ProgramStep> entryOf(const Model &model,
-                                        const runtime::ProfileEvent &event);
+std::optional<abi::ProgramAction> entryOf(const Model &model,
+                                          const runtime::ProfileEvent &event);
 
 /// The key that a send and its receive share: the step, the link and the
 /// micro-batch.

@@ -51,16 +51,16 @@ bool isDense(const StridedView &view) {
 }
 
 void takeSum(CallMatcher &call) {
-  if (call.steps.empty() || call.steps[0].kind != plan::PostOpKind::add ||
-      !call.steps[0].mayAccumulate)
+  if (call.postOps.empty() || call.postOps[0].kind != plan::PostOpKind::add ||
+      !call.postOps[0].mayAccumulate)
     return;
-  const StridedView &view = *call.steps[0].operand;
+  const StridedView &view = *call.postOps[0].operand;
   auto isSame = [&](const StridedView &other) {
     return other.base == view.base;
   };
   if (view.shape == call.output.shape && view.strides == call.output.strides &&
       view.offset == call.output.offset && llvm::none_of(call.operands, isSame))
-    call.steps[0].kind = plan::PostOpKind::sum;
+    call.postOps[0].kind = plan::PostOpKind::sum;
 }
 
 } // namespace partita::codegen::onednn

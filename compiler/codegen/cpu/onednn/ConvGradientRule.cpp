@@ -98,7 +98,7 @@ bool matchDx(CallMatcher &call, Operation *root) {
                              weights = call.operand(conv.getWeights());
   if (conv.getLayout() != nn::ImageLayout::channels_last || !dy || !weights ||
       !isDense(call.output) || !isDense(*dy) || !isDense(*weights) ||
-      !call.steps.empty())
+      !call.postOps.empty())
     return false;
   const SmallVector<int64_t> order = getOrder(conv);
   call.permuteOutput(order);
@@ -114,7 +114,7 @@ bool matchDw(CallMatcher &call, Operation *root) {
                              dy = call.operand(conv.getDy());
   if (conv.getLayout() != nn::ImageLayout::channels_last || !x || !dy ||
       !isDense(call.output) || !isDense(*x) || !isDense(*dy) ||
-      !call.steps.empty())
+      !call.postOps.empty())
     return false;
   const SmallVector<int64_t> order = getOrder(conv);
   call.operands = {x->permute(order), dy->permute(order)};

@@ -40,10 +40,10 @@ bool readsPlanes(nn::ConvOp conv) {
 
 /// A first addition of one number a channel is the bias.
 void takeBias(CallMatcher &call) {
-  if (call.steps.empty() || call.steps[0].kind != plan::PostOpKind::add ||
-      !call.steps[0].operand)
+  if (call.postOps.empty() || call.postOps[0].kind != plan::PostOpKind::add ||
+      !call.postOps[0].operand)
     return;
-  const StridedView &view = *call.steps[0].operand;
+  const StridedView &view = *call.postOps[0].operand;
   for (auto [dim, stride] : llvm::enumerate(view.strides))
     if (dim != 1 && view.shape[dim] != 1 && stride != 0)
       return;
@@ -51,7 +51,7 @@ void takeBias(CallMatcher &call) {
     return;
   call.bias =
       StridedView(view.base, {{view.shape[1]}, {view.strides[1]}, view.offset});
-  call.steps.erase(call.steps.begin());
+  call.postOps.erase(call.postOps.begin());
 }
 
 bool matchConv(CallMatcher &call, Operation *root) {
@@ -76,8 +76,8 @@ bool matchConv(CallMatcher &call, Operation *root) {
   takeBias(call);
   takeSum(call);
   call.winograd = conv->hasAttr(nn::kWinogradAttr) &&
-                  llvm::none_of(call.steps, [](const PostOpStep &step) {
-                    return step.operand.has_value();
+                  llvm::none_of(call.postOps, [](const PostOp &postOp) {
+                    return postOp.operand.has_value();
                   });
   return true;
 }

@@ -29,18 +29,18 @@ bool accumulates(Operation *root) {
   return rule && rule->accumulates;
 }
 
-/// Whether the library is known to compute the steps rightly.
-static bool computesSteps(const CallMatcher &call) {
-  for (auto [i, step] : llvm::enumerate(call.steps)) {
+/// Whether the library is known to compute the post-ops rightly.
+static bool computesPostOps(const CallMatcher &call) {
+  for (auto [i, postOp] : llvm::enumerate(call.postOps)) {
     auto form = rules::OperandForm::one;
-    if (step.operand)
+    if (postOp.operand)
       form = rules::getOperandForm(
           call.kind, {call.output.shape, call.output.strides},
-          {step.operand->shape, step.operand->strides});
-    if (!rules::mayFuse(call.kind, step.kind, form))
+          {postOp.operand->shape, postOp.operand->strides});
+    if (!rules::mayFuse(call.kind, postOp.kind, form))
       return false;
-    for (const PostOpStep &before : ArrayRef(call.steps).take_front(i))
-      if (!rules::mayFollow(before.kind, step.kind))
+    for (const PostOp &before : ArrayRef(call.postOps).take_front(i))
+      if (!rules::mayFollow(before.kind, postOp.kind))
         return false;
   }
   return true;
@@ -49,7 +49,7 @@ static bool computesSteps(const CallMatcher &call) {
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
                                 ArrayRef<Value> inputs,
                                 ArrayRef<Value> results) {
-  static constexpr CallLibrary library = {getRule, computesSteps};
+  static constexpr CallLibrary library = {getRule, computesPostOps};
   return CallMatcher(library, ops, inputs, results).match();
 }
 

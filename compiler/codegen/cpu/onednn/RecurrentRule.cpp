@@ -15,7 +15,7 @@ namespace {
 bool matchRecurrent(CallMatcher &call, Operation *root) {
   auto layer = cast<nn::RecurrentOp>(root);
   call.kind = plan::CallKind::recurrent;
-  if (!call.steps.empty())
+  if (!call.postOps.empty())
     return false;
   for (Value value : {layer.getX(), layer.getWeights()}) {
     std::optional<StridedView> view = call.operand(value);

@@ -131,14 +131,14 @@ rules::Tensor getTensor(const StridedView &view) {
 }
 
 bool computes(const CallMatcher &call) {
-  std::vector<rules::Step> steps;
-  for (const PostOpStep &step : call.steps) {
-    steps.push_back({step.kind, step.alpha, step.beta, {}});
-    if (!step.operand)
+  std::vector<rules::PostOp> postOps;
+  for (const PostOp &postOp : call.postOps) {
+    postOps.push_back({postOp.kind, postOp.alpha, postOp.beta, {}});
+    if (!postOp.operand)
       continue;
-    if (!getType(step.operand->base))
+    if (!getType(postOp.operand->base))
       return false;
-    steps.back().operand = getTensor(*step.operand);
+    postOps.back().operand = getTensor(*postOp.operand);
   }
   const rules::Tensor left = getTensor(call.operands[0]),
                       result = getTensor(call.output);
@@ -148,7 +148,7 @@ bool computes(const CallMatcher &call) {
     return !rules::describePool(
         {left, result, call.kind == plan::CallKind::pool_avg, call.includePad,
          call.window, call.strides, call.dilations, call.padsLow, call.padsHigh,
-         !steps.empty()},
+         !postOps.empty()},
         pool);
   }
   const rules::Tensor right = getTensor(call.operands[1]);
@@ -159,18 +159,18 @@ bool computes(const CallMatcher &call) {
     rules::Attention attention;
     return !rules::describeAttention({left, right, getTensor(call.operands[2]),
                                       result, mask(call.maskMul),
-                                      mask(call.maskAdd), !steps.empty()},
+                                      mask(call.maskAdd), !postOps.empty()},
                                      attention);
   }
   if (call.kind == plan::CallKind::conv) {
     rules::Conv conv;
     return !rules::describeConv({left, right, result, call.strides,
                                  call.dilations, call.padsLow, call.padsHigh,
-                                 call.groups, steps},
+                                 call.groups, postOps},
                                 conv);
   }
   rules::Matmul matmul;
-  return !rules::describeMatmul({left, right, result, steps}, matmul);
+  return !rules::describeMatmul({left, right, result, postOps}, matmul);
 }
 
 /// What cuBLASLt's ReLU and cuDNN's attention make of NaN is not documented. Of
@@ -178,9 +178,9 @@ bool computes(const CallMatcher &call) {
 bool computesKeepingNan(const CallMatcher &call) {
   return call.kind != plan::CallKind::attention &&
          (call.kind != plan::CallKind::dot ||
-          llvm::none_of(call.steps,
-                        [](const PostOpStep &step) {
-                          return step.kind == plan::PostOpKind::relu;
+          llvm::none_of(call.postOps,
+                        [](const PostOp &postOp) {
+                          return postOp.kind == plan::PostOpKind::relu;
                         })) &&
          computes(call);
 }

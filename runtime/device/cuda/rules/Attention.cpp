@@ -59,7 +59,7 @@ const char *describeMask(const Tensor &mask, Attention &attention) {
   Image image = imageOf(mask);
   int64_t least = image.shape[3];
   for (size_t dim = 3; dim-- > 0;) {
-    if (stepOf(mask, dim) == 0) {
+    if (strideOf(mask, dim) == 0) {
       image.shape[dim] = 1;
       image.strides[dim] = least;
     } else if (mask.strides[dim] < 0) {

@@ -50,7 +50,7 @@ public:
     conv.dilations = spatial(wanted.dilations, 1);
     conv.pads = spatial(wanted.pads_low, 0);
     conv.groups = wanted.groups;
-    return describeSteps();
+    return describePostOps();
   }
 
 private:
@@ -81,24 +81,25 @@ private:
     return all;
   }
 
-  const char *describeSteps() {
+  const char *describePostOps() {
     constexpr const char *kOrder =
-        "its epilogue has a step that cuDNN has not, or not in this place";
-    for (size_t i = 0; i < wanted.steps.size(); ++i) {
-      const Step &step = wanted.steps[i];
+        "its epilogue has a post-op that cuDNN has not, or not in this place";
+    for (size_t i = 0; i < wanted.post_ops.size(); ++i) {
+      const PostOp &post_op = wanted.post_ops[i];
       const auto number = static_cast<int>(i);
       if (conv.relu)
         return kOrder;
-      if (step.kind == PostOpKind::relu) {
+      if (post_op.kind == PostOpKind::relu) {
         conv.relu = true;
         continue;
       }
-      if (step.kind != PostOpKind::add || !step.operand ||
-          step.operand->type != conv.type || step.operand->shape.size() != rank)
+      if (post_op.kind != PostOpKind::add || !post_op.operand ||
+          post_op.operand->type != conv.type ||
+          post_op.operand->shape.size() != rank)
         return kOrder;
-      if (conv.bias < 0 && isBias(*step.operand))
+      if (conv.bias < 0 && isBias(*post_op.operand))
         conv.bias = number;
-      else if (conv.addend < 0 && isLikeResult(*step.operand))
+      else if (conv.addend < 0 && isLikeResult(*post_op.operand))
         conv.addend = number;
       else
         return kOrder;
@@ -110,9 +111,9 @@ private:
 
   bool isBias(const Tensor &tensor) const {
     for (size_t dim = 0; dim < rank; ++dim)
-      if (dim != 1 && stepOf(tensor, dim) != 0)
+      if (dim != 1 && strideOf(tensor, dim) != 0)
         return false;
-    return (wanted.result.shape[1] == 1 || stepOf(tensor, 1) == 1) &&
+    return (wanted.result.shape[1] == 1 || strideOf(tensor, 1) == 1) &&
            tensor.offset * floatBytes(tensor.type) % kBiasAlignment == 0;
   }
 

@@ -28,7 +28,7 @@ struct Convolution {
   Tensor x, weights, result;
   std::span<const int64_t> strides, dilations, pads_low, pads_high;
   int64_t groups = 1;
-  std::vector<Step> steps;
+  std::vector<PostOp> post_ops;
 };
 
 struct Conv {
@@ -36,7 +36,7 @@ struct Conv {
   Image x, weights, result; ///< the addend lies as the result
   std::vector<int64_t> strides, dilations, pads;
   int64_t groups = 1;
-  int addend = -1, bias = -1; ///< numbers of steps; -1: none
+  int addend = -1, bias = -1; ///< numbers of post-ops; -1: none
   bool relu = false;
 };
 

@@ -45,7 +45,7 @@ public:
         return "a dimension is empty or longer than 32 bits can count";
     if (const char *why = describeMatrices())
       return why;
-    if (const char *why = describeSteps())
+    if (const char *why = describePostOps())
       return why;
     if (const char *why = describeBatch())
       return why;
@@ -80,19 +80,20 @@ private:
     const Tensor &lhs = product.lhs, &rhs = product.rhs;
     const size_t row = rank - 2, column = rank - 1;
     const bool depth_inside_rhs =
-        isMatrix(depth, stepOf(rhs, row), columns, stepOf(rhs, column));
+        isMatrix(depth, strideOf(rhs, row), columns, strideOf(rhs, column));
     if (depth_inside_rhs &&
         (isInteger() ||
-         !isMatrix(columns, stepOf(rhs, column), depth, stepOf(rhs, row))))
-      matmul.a = matrix(depth, columns, stepOf(rhs, column), true);
-    else if (isMatrix(columns, stepOf(rhs, column), depth, stepOf(rhs, row)))
-      matmul.a = matrix(columns, depth, stepOf(rhs, row), false);
+         !isMatrix(columns, strideOf(rhs, column), depth, strideOf(rhs, row))))
+      matmul.a = matrix(depth, columns, strideOf(rhs, column), true);
+    else if (isMatrix(columns, strideOf(rhs, column), depth,
+                      strideOf(rhs, row)))
+      matmul.a = matrix(columns, depth, strideOf(rhs, row), false);
     else
       return "its right side has gaps in both dimensions";
-    if (isMatrix(depth, stepOf(lhs, column), rows, stepOf(lhs, row)))
-      matmul.b = matrix(depth, rows, stepOf(lhs, row), false);
-    else if (isMatrix(rows, stepOf(lhs, row), depth, stepOf(lhs, column)))
-      matmul.b = matrix(rows, depth, stepOf(lhs, column), true);
+    if (isMatrix(depth, strideOf(lhs, column), rows, strideOf(lhs, row)))
+      matmul.b = matrix(depth, rows, strideOf(lhs, row), false);
+    else if (isMatrix(rows, strideOf(lhs, row), depth, strideOf(lhs, column)))
+      matmul.b = matrix(rows, depth, strideOf(lhs, column), true);
     else
       return "its left side has gaps in both dimensions";
     return describeResult(product.result, matmul.d)
@@ -111,36 +112,37 @@ private:
   }
 
   bool describeResult(const Tensor &tensor, Matrix &made) const {
-    const int64_t row = stepOf(tensor, rank - 2);
+    const int64_t row = strideOf(tensor, rank - 2);
     made = matrix(columns, rows, row, false);
-    return isMatrix(columns, stepOf(tensor, rank - 1), rows, row);
+    return isMatrix(columns, strideOf(tensor, rank - 1), rows, row);
   }
 
-  const char *describeSteps() {
-    constexpr const char *kOrder = "its epilogue has a step that cuBLASLt has "
-                                   "not, or not in this place";
-    if (isInteger() && !product.steps.empty())
+  const char *describePostOps() {
+    constexpr const char *kOrder =
+        "its epilogue has a post-op that cuBLASLt has "
+        "not, or not in this place";
+    if (isInteger() && !product.post_ops.empty())
       return "products of integers have no epilogue";
-    for (size_t i = 0; i < product.steps.size(); ++i) {
-      const Step &step = product.steps[i];
+    for (size_t i = 0; i < product.post_ops.size(); ++i) {
+      const PostOp &post_op = product.post_ops[i];
       const auto number = static_cast<int>(i);
       if (matmul.activation != Activation::none)
         return kOrder;
-      switch (step.kind) {
+      switch (post_op.kind) {
       case PostOpKind::linear:
-        if (matmul.addend >= 0 || matmul.bias >= 0 || !isScale(step))
+        if (matmul.addend >= 0 || matmul.bias >= 0 || !isScale(post_op))
           return kOrder;
-        matmul.alpha *= static_cast<float>(step.alpha);
+        matmul.alpha *= static_cast<float>(post_op.alpha);
         break;
       case PostOpKind::add:
-        if (!step.operand || step.operand->shape.size() != rank ||
-            step.operand->type != matmul.result_type)
+        if (!post_op.operand || post_op.operand->shape.size() != rank ||
+            post_op.operand->type != matmul.result_type)
           return kOrder;
         // A bias is read when parts of the result are written already.
-        if (matmul.bias < 0 && !step.is_result && isBias(*step.operand))
+        if (matmul.bias < 0 && !post_op.is_result && isBias(*post_op.operand))
           matmul.bias = number;
-        else if (matmul.addend < 0 && isWhole(*step.operand) &&
-                 describeResult(*step.operand, matmul.c))
+        else if (matmul.addend < 0 && isWhole(*post_op.operand) &&
+                 describeResult(*post_op.operand, matmul.c))
           matmul.addend = number;
         else
           return kOrder;
@@ -159,16 +161,16 @@ private:
   }
 
   /// What is added was computed from samples of a function in f64.
-  static bool isScale(const Step &step) {
-    return std::fabs(step.beta) <= 1e-12 * std::fabs(step.alpha);
+  static bool isScale(const PostOp &post_op) {
+    return std::fabs(post_op.beta) <= 1e-12 * std::fabs(post_op.alpha);
   }
 
   /// One value a column, side by side, for all rows and all products.
   bool isBias(const Tensor &tensor) const {
     for (size_t dim = 0; dim + 1 < rank; ++dim)
-      if (stepOf(tensor, dim) != 0)
+      if (strideOf(tensor, dim) != 0)
         return false;
-    return (columns == 1 || stepOf(tensor, rank - 1) == 1) &&
+    return (columns == 1 || strideOf(tensor, rank - 1) == 1) &&
            tensor.offset * floatBytes(tensor.type) % kBiasAlignment == 0;
   }
 
@@ -185,14 +187,14 @@ private:
         {&product.result, &matmul.d}};
     if (matmul.addend >= 0)
       operands.emplace_back(
-          &*product.steps[static_cast<size_t>(matmul.addend)].operand,
+          &*product.post_ops[static_cast<size_t>(matmul.addend)].operand,
           &matmul.c);
     for (size_t dim = rank - 2; dim-- > 0;) {
       const int64_t extent = product.result.shape[dim];
       if (extent == 1)
         continue;
       for (auto [tensor, matrix] : operands) {
-        const int64_t step = stepOf(*tensor, dim);
+        const int64_t step = strideOf(*tensor, dim);
         if (matmul.batch == 1)
           matrix->batch_step = step;
         else if (step != matrix->batch_step * matmul.batch)

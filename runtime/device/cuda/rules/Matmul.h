@@ -31,7 +31,7 @@ namespace partita::rules {
 /// A call of kind `dot` (plan.fbs): [B.., M, K] * [B.., K, N] = [B.., M, N].
 struct Product {
   Tensor lhs, rhs, result;
-  std::vector<Step> steps;
+  std::vector<PostOp> post_ops;
 };
 
 /// A matrix in memory, and one for each product of a batch.
@@ -49,7 +49,7 @@ struct Matmul {
   Matrix a, b, c, d; ///< c: if there is an addend
   int64_t batch = 1;
   float alpha = 1;
-  int addend = -1, bias = -1; ///< numbers of steps; -1: none
+  int addend = -1, bias = -1; ///< numbers of post-ops; -1: none
   Activation activation = Activation::none;
 };
 

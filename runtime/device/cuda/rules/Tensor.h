@@ -33,16 +33,16 @@ struct Tensor {
   int64_t offset = 0; ///< from the start of a slot
 };
 
-/// A step of the epilogue.
-struct Step {
+/// A post-op of the epilogue.
+struct PostOp {
   abi::PostOpKind kind = abi::PostOpKind::relu;
   double alpha = 0, beta = 0;
   std::optional<Tensor> operand; ///< of a binary one
   bool is_result = false; ///< the operand lies where the result comes to lie
 };
 
-/// The step along a dimension; 0 where the operand is broadcast.
-inline int64_t stepOf(const Tensor &tensor, size_t dim) {
+/// The stride of a dimension; 0 where the operand is broadcast.
+inline int64_t strideOf(const Tensor &tensor, size_t dim) {
   return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
 }
 

@@ -1,4 +1,4 @@
-//===- PlanSteps.cpp - The entries of a program ---------------------------===//
+//===- PlanActions.cpp - The entries of a program -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,44 +10,44 @@
 using namespace mlir;
 using namespace partita::plan;
 
-// Every kind of step is an op of this dialect.
-#define PARTITA_STEP(name, op, subject, access)                                \
-  static_assert(op::kStepKind == partita::abi::StepKind::name);
-#include "runtime/abi/Steps.def"
-#undef PARTITA_STEP
+// Every kind of action is an op of this dialect.
+#define PARTITA_ACTION(name, op, subject, access)                              \
+  static_assert(op::kActionKind == partita::abi::ActionKind::name);
+#include "runtime/abi/Actions.def"
+#undef PARTITA_ACTION
 
-void partita::plan::createStep(OpBuilder &builder, Location loc,
-                               abi::StepKind kind, int64_t microBatch,
-                               StringRef subject, int64_t port, Value slot) {
+void partita::plan::createAction(OpBuilder &builder, Location loc,
+                                 abi::ActionKind kind, int64_t microBatch,
+                                 StringRef subject, int64_t port, Value slot) {
   switch (kind) {
-  case abi::StepKind::run:
+  case abi::ActionKind::run:
     RunOp::create(builder, loc, subject, microBatch);
     return;
-  case abi::StepKind::send:
+  case abi::ActionKind::send:
     SendOp::create(builder, loc, subject, microBatch, slot);
     return;
-  case abi::StepKind::recv:
+  case abi::ActionKind::recv:
     RecvOp::create(builder, loc, subject, microBatch, slot);
     return;
-  case abi::StepKind::release:
+  case abi::ActionKind::release:
     ReleaseOp::create(builder, loc, subject, microBatch);
     return;
-  case abi::StepKind::wait:
+  case abi::ActionKind::wait:
     WaitOp::create(builder, loc, subject, microBatch);
     return;
-  case abi::StepKind::load_input:
+  case abi::ActionKind::load_input:
     LoadInputOp::create(builder, loc, port, microBatch, slot);
     return;
-  case abi::StepKind::store_output:
+  case abi::ActionKind::store_output:
     StoreOutputOp::create(builder, loc, port, microBatch, slot);
     return;
-  case abi::StepKind::start:
+  case abi::ActionKind::start:
     StartOp::create(builder, loc, subject, microBatch, slot);
     return;
-  case abi::StepKind::finish:
+  case abi::ActionKind::finish:
     FinishOp::create(builder, loc, subject, microBatch, slot);
     return;
-  case abi::StepKind::examine:
+  case abi::ActionKind::examine:
     ExamineOp::create(builder, loc, port, microBatch, slot);
     return;
   }
@@ -64,31 +64,32 @@ LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Send, recv, release, wait
 //===----------------------------------------------------------------------===//
 
-/// Checks the channel of a step, that the step's program is on the right end of
-/// it, and the bytes of its slot, which a token has none of.
-static LogicalResult verifyChannel(ScheduleStepOpInterface step,
+/// Checks the channel of an action, that the action's program is on the right
+/// end of it, and the bytes of its slot, which a token has none of.
+static LogicalResult verifyChannel(ActionOpInterface action,
                                    FlatSymbolRefAttr name,
                                    SymbolTableCollection &symbols) {
-  const partita::abi::StepInfo &info = getInfo(step.getStepKind());
-  auto program = step->getParentOfType<ProgramOp>();
+  const partita::abi::ActionInfo &info = getInfo(action.getActionKind());
+  auto program = action->getParentOfType<ProgramOp>();
   auto channel =
       symbols.lookupNearestSymbolFrom<ChannelOp>(program->getParentOp(), name);
   if (!channel)
-    return step->emitOpError("(C1) ") << name << " is not a channel";
-  const bool atSource = info.subject == partita::abi::StepSubject::sent_channel;
+    return action->emitOpError("(C1) ") << name << " is not a channel";
+  const bool atSource =
+      info.subject == partita::abi::ActionSubject::sent_channel;
   StringRef end = atSource ? channel.getSource() : channel.getTarget();
   if (end != program.getSymName())
-    return step->emitOpError("(C1) stands in @")
+    return action->emitOpError("(C1) stands in @")
            << program.getSymName() << ", but the "
            << (atSource ? "source" : "target") << " of channel " << name
            << " is @" << end;
   if (info.access == partita::abi::SlotAccess::none)
     return success();
-  Value slot = step.getStepSlot();
+  Value slot = action.getActionSlot();
   int64_t bytes =
       slot ? getByteSize(cast<SlotType>(slot.getType()).getTensor()) : 0;
   if (bytes != static_cast<int64_t>(channel.getBytes()))
-    return step->emitOpError("(C2) has a slot of ")
+    return action->emitOpError("(C2) has a slot of ")
            << bytes << " bytes, channel " << name << " carries "
            << channel.getBytes();
   return success();
