@@ -149,7 +149,8 @@ int64_t countAloneNs(const Model &model) {
   const abi::Plan &plan = *model.plan;
   bool areAlone = model.devices > 1 && length(plan.collectives()) == 0;
   for (int64_t i = 0; i < length(plan.axes()); ++i)
-    areAlone &= text(plan.axes()->Get(unsigned(i))->name()) == "data";
+    areAlone &=
+        std::string_view(text(plan.axes()->Get(unsigned(i))->name())) == "data";
   int64_t ns = 0;
   for (int64_t p = 0; areAlone && p < length(plan.programs()); ++p) {
     const abi::Program &program = *plan.programs()->Get(unsigned(p));
