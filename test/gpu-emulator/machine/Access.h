@@ -50,6 +50,12 @@ inline uint64_t addressOf(Warp &warp, const Instruction &x, unsigned lane) {
   return uint32_t(warp.row<uint32_t>(x.a)[lane] + uint32_t(x.value));
 }
 
+/// The place in shared memory of an address there, or in its window.
+inline uint64_t sharedAddress(uint64_t address) {
+  return (address & ~windowMask) == sharedWindow ? address & windowMask
+                                                 : address;
+}
+
 } // namespace gpuemu
 
 #endif // PARTITA_TEST_GPUEMULATOR_MACHINE_ACCESS_H

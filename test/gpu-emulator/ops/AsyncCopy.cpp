@@ -20,11 +20,6 @@ using namespace gpuemu;
 
 namespace {
 
-uint64_t sharedAddress(uint64_t address) {
-  return (address & ~windowMask) == sharedWindow ? address & windowMask
-                                                 : address;
-}
-
 /// `a`: the place in shared memory; `b` and `count`: that in global memory;
 /// `mode`: bytes; `c`: how many of them are read, and the rest is zero.
 void copy(Warp &w, const Instruction &x) {

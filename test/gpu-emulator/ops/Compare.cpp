@@ -206,7 +206,9 @@ Handler handlerFor(Type type, Relation::Kind kind, bool flush, Result result) {
   }
 }
 
-bool isFloat(Type type) { return type >= Type::F16 && type <= Type::BF16x2; }
+bool isFloatOrPair(Type type) {
+  return type >= Type::F16 && type <= Type::BF16x2;
+}
 
 /// The parts of a form: relation, operation, ftz, and the type.
 void comparison(const Match &m, Operands &o, Type type, Result result) {
@@ -215,7 +217,7 @@ void comparison(const Match &m, Operands &o, Type type, Result result) {
     if (m.has(name))
       operation = name;
   o.expect(operation.empty() ? 3 : 4);
-  Relation relation = relationNamed(m[0], isFloat(type));
+  Relation relation = relationNamed(m[0], isFloatOrPair(type));
   o.x.mode = uint8_t(relation.mode | (m.has("ftz") ? flushes : 0));
   o.x.a = o.source(1, type);
   o.x.b = o.source(2, type);

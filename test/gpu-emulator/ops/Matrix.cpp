@@ -106,11 +106,6 @@ void multiplyForm(const Match &m, Operands &o) {
   o.x.run = multiply;
 }
 
-uint64_t sharedAddress(uint64_t address) {
-  return (address & ~windowMask) == sharedWindow ? address & windowMask
-                                                 : address;
-}
-
 /// Moves 8x8 matrices of 16 bits: lane q * 8 + r gives the address of row r of
 /// matrix q, and lane n holds two elements of row n / 4. `mode`: transposed;
 /// `negated`: from registers to memory.

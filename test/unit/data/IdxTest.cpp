@@ -43,7 +43,7 @@ std::string gzip(const std::string &text) {
   return packed;
 }
 
-runtime::Expected<DatasetPointer> parse(const std::string &bytes) {
+runtime::Expected<DatasetPointer> datasetOf(const std::string &bytes) {
   return parseIdx(bytesOf(bytes), nullptr, "'x'");
 }
 runtime::Expected<DatasetPointer> parsePacked(const std::string &bytes) {
@@ -52,7 +52,7 @@ runtime::Expected<DatasetPointer> parsePacked(const std::string &bytes) {
 
 TEST(Idx, readsBytes) {
   std::string bytes = idx(8, {3, 1, 2}, "abcdef");
-  auto dataset = parse(bytes);
+  auto dataset = datasetOf(bytes);
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   EXPECT_EQ((*dataset)->count(), 3);
   EXPECT_EQ((*dataset)->dtype(), DType::u8);
@@ -64,7 +64,7 @@ TEST(Idx, readsBytes) {
 
 TEST(Idx, copiesSamplesInAnyOrder) {
   std::string bytes = idx(8, {3, 2}, "abcdef");
-  auto dataset = parse(bytes);
+  auto dataset = datasetOf(bytes);
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   std::string copied(6, '\0');
   auto *to = reinterpret_cast<uint8_t *>(copied.data());
@@ -82,21 +82,22 @@ TEST(Idx, copiesSamplesInAnyOrder) {
 
 TEST(Idx, turnsBigEndianElements) {
   std::string shorts = idx(0x0b, {2}, std::string("\x01\x02\xff\xfe", 4));
-  EXPECT_EQ(allOf<int16_t>(**parse(shorts)),
+  EXPECT_EQ(allOf<int16_t>(**datasetOf(shorts)),
             (std::vector<int16_t>{0x0102, -2}));
   std::string ints = idx(0x0c, {1, 1}, std::string("\x01\x02\x03\x04", 4));
-  EXPECT_EQ(allOf<int32_t>(**parse(ints)), (std::vector<int32_t>{0x01020304}));
+  EXPECT_EQ(allOf<int32_t>(**datasetOf(ints)),
+            (std::vector<int32_t>{0x01020304}));
   std::string floats = idx(0x0d, {1}, std::string("\x3f\xc0\0\0", 4));
-  EXPECT_EQ(allOf<float>(**parse(floats)), (std::vector<float>{1.5}));
+  EXPECT_EQ(allOf<float>(**datasetOf(floats)), (std::vector<float>{1.5}));
   std::string doubles = idx(0x0e, {1}, std::string("\xbf\xf8\0\0\0\0\0\0", 8));
-  EXPECT_EQ(allOf<double>(**parse(doubles)), (std::vector<double>{-1.5}));
+  EXPECT_EQ(allOf<double>(**datasetOf(doubles)), (std::vector<double>{-1.5}));
   std::string signedBytes = idx(9, {1}, "\xff");
-  EXPECT_EQ(allOf<int8_t>(**parse(signedBytes)), (std::vector<int8_t>{-1}));
+  EXPECT_EQ(allOf<int8_t>(**datasetOf(signedBytes)), (std::vector<int8_t>{-1}));
 }
 
 TEST(Idx, readsNoneAndOne) {
   std::string none = idx(8, {0, 28, 28}, "");
-  auto dataset = parse(none);
+  auto dataset = datasetOf(none);
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   EXPECT_EQ((*dataset)->count(), 0);
   EXPECT_EQ((*dataset)->sampleElements(), 784);
@@ -105,34 +106,34 @@ TEST(Idx, readsNoneAndOne) {
   EXPECT_EQ((*packed)->count(), 0);
 
   std::string one = idx(8, {1}, "a");
-  EXPECT_EQ(allOf<char>(**parse(one)), (std::vector<char>{'a'}));
+  EXPECT_EQ(allOf<char>(**datasetOf(one)), (std::vector<char>{'a'}));
   // Many samples of nothing.
   std::string empty = idx(8, {0xffffffff, 0}, "");
-  ASSERT_TRUE(parse(empty).ok());
-  EXPECT_EQ((*parse(empty))->count(), 0xffffffff);
-  EXPECT_EQ((*parse(empty))->sampleBytes(), 0);
+  ASSERT_TRUE(datasetOf(empty).ok());
+  EXPECT_EQ((*datasetOf(empty))->count(), 0xffffffff);
+  EXPECT_EQ((*datasetOf(empty))->sampleBytes(), 0);
 }
 
 TEST(Idx, refusesTruncatedFiles) {
   const std::string whole = idx(8, {3, 1, 2}, "abcdef");
   for (size_t size = 0; size < whole.size(); ++size)
-    EXPECT_FALSE(parse(whole.substr(0, size)).ok()) << size;
-  expectError(parse(whole.substr(0, 10)), "it ends within its header");
-  expectError(parse(whole.substr(0, 20)),
+    EXPECT_FALSE(datasetOf(whole.substr(0, size)).ok()) << size;
+  expectError(datasetOf(whole.substr(0, 10)), "it ends within its header");
+  expectError(datasetOf(whole.substr(0, 20)),
               "its header says uint8 [3, 1, 2], that is 6 bytes, but 4 bytes "
               "follow");
-  expectError(parse(whole + "g"), "but 7 bytes follow");
+  expectError(datasetOf(whole + "g"), "but 7 bytes follow");
 }
 
 TEST(Idx, refusesHostileHeaders) {
-  expectError(parse("\x01"), "it is not an IDX file");
-  expectError(parse(idx(7, {1}, "a")), "element type 7 is not one of IDX");
-  expectError(parse(idx(8, {}, "")), "it has no dimensions");
-  expectError(parse(idx(8, {0xffffffff, 0xffffffff}, "a")),
+  expectError(datasetOf("\x01"), "it is not an IDX file");
+  expectError(datasetOf(idx(7, {1}, "a")), "element type 7 is not one of IDX");
+  expectError(datasetOf(idx(8, {}, "")), "it has no dimensions");
+  expectError(datasetOf(idx(8, {0xffffffff, 0xffffffff}, "a")),
               "too large for any file");
-  expectError(parse(idx(8, std::vector<uint32_t>(255, 0xffffffff), "a")),
+  expectError(datasetOf(idx(8, std::vector<uint32_t>(255, 0xffffffff), "a")),
               "too large for any file");
-  expectError(parse(idx(8, {0xffffffff, 0x10000000}, "a")), "but 1 bytes");
+  expectError(datasetOf(idx(8, {0xffffffff, 0x10000000}, "a")), "but 1 bytes");
 }
 
 TEST(Idx, decompresses) {

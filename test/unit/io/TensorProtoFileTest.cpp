@@ -32,13 +32,13 @@ std::string bytes(int field, const std::string &value) {
   return varint(uint64_t(field) << 3 | 2) + varint(value.size()) + value;
 }
 
-Expected<NamedTensor> parse(const std::string &file) {
+Expected<NamedTensor> parseProto(const std::string &file) {
   return parseTensorProto(bytesOf(file), "x");
 }
 
 void expectValues(const std::string &file, const std::string &type,
                   const std::vector<double> &values) {
-  Expected<NamedTensor> item = parse(file);
+  Expected<NamedTensor> item = parseProto(file);
   ASSERT_TRUE(item.ok()) << item.status().message();
   EXPECT_EQ(item->tensor.typeText(), type);
   EXPECT_EQ(valuesOf(item->tensor), values);
@@ -49,7 +49,7 @@ const std::string kFloats = number(1, 2) + number(2, 1) + bytes(8, "logits") +
 
 TEST(TensorProto, rawData) {
   expectValues(kFloats, "float32 [2]", {1, 2});
-  EXPECT_EQ(parse(kFloats)->name, "logits");
+  EXPECT_EQ(parseProto(kFloats)->name, "logits");
 }
 
 TEST(TensorProto, typedFields) {
@@ -120,40 +120,40 @@ TEST(TensorProto, everyTypeComesBack) {
 }
 
 TEST(TensorProto, refusesByName) {
-  expectError(parse(""), "empty");
-  expectError(parse("not a protobuf"), "not a TensorProto");
-  expectError(parse(number(1, 1)), "no element type");
-  expectError(parse(number(2, 8) + bytes(6, "text")), "strings");
-  expectError(parse(number(2, 14)), "complex");
-  expectError(parse(number(2, 99)), "number 99");
-  expectError(parse(number(1, 1) + number(2, 1) + number(14, 1)),
+  expectError(parseProto(""), "empty");
+  expectError(parseProto("not a protobuf"), "not a TensorProto");
+  expectError(parseProto(number(1, 1)), "no element type");
+  expectError(parseProto(number(2, 8) + bytes(6, "text")), "strings");
+  expectError(parseProto(number(2, 14)), "complex");
+  expectError(parseProto(number(2, 99)), "number 99");
+  expectError(parseProto(number(1, 1) + number(2, 1) + number(14, 1)),
               "another file");
   // A SequenceProto of one tensor, and an empty one.
-  expectError(parse(number(2, 1) + bytes(3, kFloats)), "SequenceProto");
-  expectError(parse(number(2, 1)), "SequenceProto");
+  expectError(parseProto(number(2, 1) + bytes(3, kFloats)), "SequenceProto");
+  expectError(parseProto(number(2, 1)), "SequenceProto");
 }
 
 TEST(TensorProto, refusesSizesThatDoNotMatch) {
   const std::string data = bytes(9, "\0\0\0\0"s);
-  EXPECT_TRUE(parse(number(1, 1) + number(2, 1) + data).ok());
-  expectError(parse(number(1, 2) + number(2, 1) + data),
+  EXPECT_TRUE(parseProto(number(1, 1) + number(2, 1) + data).ok());
+  expectError(parseProto(number(1, 2) + number(2, 1) + data),
               "needs 8 bytes, but holds 4");
-  expectError(parse(number(1, 0) + number(2, 1) + data),
+  expectError(parseProto(number(1, 0) + number(2, 1) + data),
               "needs 0 bytes, but holds 4");
-  expectError(parse(number(1, uint64_t(-1)) + number(2, 1) + data),
+  expectError(parseProto(number(1, uint64_t(-1)) + number(2, 1) + data),
               "impossible");
-  expectError(parse(number(1, uint64_t(1) << 40) + number(2, 1) + data),
+  expectError(parseProto(number(1, uint64_t(1) << 40) + number(2, 1) + data),
               "more elements");
-  expectError(parse(number(1, uint64_t(1) << 40) +
-                    number(1, uint64_t(1) << 40) + number(2, 1) + data),
+  expectError(parseProto(number(1, uint64_t(1) << 40) +
+                         number(1, uint64_t(1) << 40) + number(2, 1) + data),
               "impossible");
-  expectError(parse(number(1, 3) + number(2, 22) + bytes(9, "\x11")),
+  expectError(parseProto(number(1, 3) + number(2, 22) + bytes(9, "\x11")),
               "needs 2 bytes, but holds 1");
 }
 
 TEST(TensorProto, truncatedAnywhereIsAnError) {
   for (size_t size = 0; size < kFloats.size(); ++size)
-    EXPECT_FALSE(parse(kFloats.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(parseProto(kFloats.substr(0, size)).ok()) << size;
 }
 
 TEST(TensorProto, changedAnywhereNeverCrashes) {
@@ -161,7 +161,7 @@ TEST(TensorProto, changedAnywhereNeverCrashes) {
     for (int change = 1; change < 256; ++change) {
       std::string file = kFloats;
       file[at] = char(file[at] ^ change);
-      Expected<NamedTensor> item = parse(file);
+      Expected<NamedTensor> item = parseProto(file);
       if (item.ok()) {
         EXPECT_EQ(valuesOf(item->tensor).size(),
                   size_t(item->tensor.elements()));

@@ -26,7 +26,7 @@ using namespace partita::runtime;
 using Values = std::vector<float>;
 
 std::unique_ptr<Session>
-makeSession(const PlanSpec &plan,
+openSession(const PlanSpec &plan,
             const std::shared_ptr<Communicator> &comm = nullptr) {
   std::string path = temporary("steps.partita");
   writeArtifact(path, plan, testObjects());
@@ -65,7 +65,7 @@ struct Step {
 /// Steps of all sizes, up to four at a time, waited for in any order.
 void expectStream(const PipelineSpec &spec, unsigned seed) {
   std::deque<std::unique_ptr<Step>> underWay;
-  auto session = makeSession(doublingPipeline(spec));
+  auto session = openSession(doublingPipeline(spec));
   ASSERT_TRUE(session);
   std::mt19937 random(seed);
   auto finishOne = [&] {
@@ -191,7 +191,7 @@ TEST(Steps, ACollectiveBeginsWhenWhatItWritesIsSentNoMore) {
   spec.shards = 2;
   spec.count = 16;
   auto comm = std::make_shared<StartObserver>(spec.count);
-  auto session = makeSession(doublingPipeline(spec), comm);
+  auto session = openSession(doublingPipeline(spec), comm);
   ASSERT_TRUE(session);
   Step first(1, spec.count, 1), second(1, spec.count, 100);
   for (Step *step : {&first, &second}) {
@@ -313,7 +313,7 @@ TEST(Steps, TheNextBeginsBeforeTheLastHasEnded) {
   spec.micro_batches = 2;
   spec.release = true;
   auto comm = std::make_shared<LateCommunicator>(spec.count * 4);
-  auto session = makeSession(doublingPipeline(spec), comm);
+  auto session = openSession(doublingPipeline(spec), comm);
   ASSERT_TRUE(session);
   Step first(2, spec.count, 1), second(2, spec.count, 100);
   auto one = session->submit(first.binding),
@@ -333,7 +333,7 @@ TEST(Steps, TheNextBeginsBeforeTheLastHasEnded) {
 
 TEST(Steps, MoreThanThereMayBeAreRefused) {
   Step step(3, 16, 1);
-  auto session = makeSession(doublingPipeline(2, 3));
+  auto session = openSession(doublingPipeline(2, 3));
   ASSERT_TRUE(session);
   std::vector<uint64_t> tickets;
   for (int i = 0; i < Session::kMostSteps; ++i) {
@@ -351,7 +351,7 @@ TEST(Steps, MoreThanThereMayBeAreRefused) {
 }
 
 TEST(Steps, FromSeveralThreads) {
-  auto session = makeSession(doublingPipeline(3, 4));
+  auto session = openSession(doublingPipeline(3, 4));
   ASSERT_TRUE(session);
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
