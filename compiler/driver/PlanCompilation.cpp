@@ -102,6 +102,7 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
   if (std::optional<pipeline::PlanSummary> summary =
           pipeline::summarize(*module)) {
     remarkCores(*summary);
+    remarkBubble(*summary);
     summary->schedules = triedSchedules;
     all.push_back(std::move(*summary));
   }
@@ -203,6 +204,20 @@ void PlanCompilation::remarkCores(const pipeline::PlanSummary &plan) {
         << abi::countOf(devices, "device") << " of " << plan.threads
         << " each want " << devices * plan.threads
         << ": times are predicted as if it had them";
+}
+
+/// Says if devices wait because a step of a training has one micro-batch, as it
+/// has if nobody asks for more: that many samples are an update's.
+void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
+  constexpr double kMuch = 0.25; // of the devices' time
+  if (options.learns() && plan.microBatches == 1 && plan.bubble > kMuch &&
+      plan.schedule != "sequential")
+    emitRemark(UnknownLoc::get(&context))
+        << "a step has one micro-batch, so devices wait "
+        << abi::percentText(plan.bubble)
+        << " of it: with --micro-batches N (`micro_batches` in the training "
+           "file) they work side by side, and a step has N times as many "
+           "samples";
 }
 
 LogicalResult PlanCompilation::compileKernels() {

@@ -53,6 +53,7 @@ private:
                                     EmitKind until, bool isAdvice);
   void readDecision(mlir::ModuleOp module);
   void remarkCores(const pipeline::PlanSummary &plan);
+  void remarkBubble(const pipeline::PlanSummary &plan);
   mlir::LogicalResult compileKernels();
 
   mlir::MLIRContext &context;

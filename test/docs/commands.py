@@ -172,6 +172,8 @@ class Sandbox:
         numpy.savez(self.folder / "in.npz", image=images)
         numpy.save(self.folder / "images.npy", numpy.ones((2, 3), numpy.float32))
         numpy.save(self.folder / "labels.npy", numpy.array([3, 0]))
+        numpy.save(self.folder / "train-x.npy", numpy.ones((16, 3), numpy.float32))
+        numpy.save(self.folder / "train-y.npy", numpy.array([3, 0] * 8))
         numpy.savez(self.folder / "train.npz", x=numpy.ones((16, 3), numpy.float32), y=numpy.array([3, 0] * 8))
         for name in ("train", "test"):
             numpy.save(self.folder / f"{name}-images.npy", numpy.ones((64, 1, 16, 16), numpy.float32))
