@@ -69,6 +69,24 @@ def check_combinations(work):
     print(f"{count} combinations of data, stages, tensor and ZeRO are PyTorch's; at most {worst[0]:.1e} apart in losses and {worst[1]:.1e} in parameters")
 
 
+def check_idle(work):
+    """A stage that computes nothing where the model is evaluated hands on the parameters that its device keeps."""
+    case = training.case_named("bce")
+    model, data = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32")
+    data += [word if word != "--data" else "--eval-data" for word in data]
+    losses = []
+    for flags in ((), ("--data-parallel", 2, "--zero", 3, "--devices", 6, "--schedule", "gpipe")):
+        plan = compile_model(model, work / "idle.partita", *case.flags(), *flags)
+        folder = work / "idle"
+        shutil.rmtree(folder, ignore_errors=True)
+        losses.append([line["eval"]["eval_loss"] for line in training.train(work / "idle.partita", *data, "--eval-every", 2, folder=folder, steps=6)[1::2]])
+    if "(empty)" not in plan.partition("to evaluate")[2]:
+        raise Failure(f"no stage is idle where the model is evaluated:\n{plan}")
+    if not np.allclose(*losses, rtol=1e-6, atol=0):
+        raise Failure(f"evaluations with an idle stage: {losses[1]}, and on one device {losses[0]}")
+    print(f"an idle stage hands on its parameters: evaluations are {losses[1]}")
+
+
 def part_of(shape, replicas):
     """Elements of a tensor that each replica keeps: the first dimension that divides is cut, or else the longest, rounded up; None: the tensor stays whole."""
     long = [size for size in shape if size > replicas]
@@ -310,7 +328,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):

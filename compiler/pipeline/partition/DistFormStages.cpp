@@ -345,6 +345,10 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
     if (failed(handStatesOn(*function)))
       return signalPassFailure();
     repeatSums(*function);
+    // A stage without work of its own may hand on what its device keeps.
+    order = getStageOrder(*function);
+    if (failed(order))
+      return signalPassFailure();
     if (failed(StageFormer(*function, *order, target, *backward).form()))
       signalPassFailure();
   }

@@ -62,6 +62,10 @@ private:
     size_t before = 0;
     for (bool isStuck = false; unitOf.size() < members.size();
          isStuck = unitOf.size() == before) {
+      if (isStuck && !llvm::all_of(ops, [&](Operation *op) {
+            return llvm::is_contained(order, getStage(op));
+          }))
+        llvm::report_fatal_error("an op is of a stage that is in no order");
       before = unitOf.size();
       for (int64_t stage : order)
         placeUnit(stage, isStuck);
