@@ -8,6 +8,7 @@
 #include "compiler/pipeline/phases/Followers.h"
 
 #include "compiler/model/NodeNames.h"
+#include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/grad/GradientAttr.h"
 
@@ -25,7 +26,11 @@ using dist::Phase;
 class LeaderFinder {
 public:
   LeaderFinder(const PartitionGraph &graph, const Phases &phases)
-      : graph(graph), phases(phases), leaders(graph.nodes.size(), -1) {}
+      : graph(graph), phases(phases), leaders(graph.nodes.size(), -1) {
+    if (!graph.nodes.empty())
+      gathered = findGathered(
+          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
+  }
 
   std::vector<int> find() {
     for (bool ofModel : {false, true})
@@ -33,8 +38,11 @@ public:
         if (phaseOf(node) == Phase::forward && ofModel != isLoss(node))
           last = static_cast<int>(index);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
-      if (phaseOf(node) == Phase::forward)
+      if (phaseOf(node) == Phase::forward && !isGathered(node))
         addForward(static_cast<int>(index), node);
+    for (size_t index = graph.nodes.size(); index-- > 0;)
+      if (isGathered(graph.nodes[index]))
+        addGathered(static_cast<int>(index), graph.nodes[index]);
     bringGradients();
     for (size_t index = graph.nodes.size(); index-- > 0;)
       if (movesForward(graph.nodes[index]))
@@ -108,7 +116,30 @@ private:
       if (auto names = getNodeNames(node.heaviest->getLoc()); !names.empty())
         leaders[index] =
             ofWhole.try_emplace(names.front(), index).first->second;
-    index = leaders[index];
+    addNames(leaders[index], node);
+  }
+
+  bool isGathered(const ClusterNode &node) const {
+    return phaseOf(node) == Phase::forward &&
+           gathered.contains(node.ops.front());
+  }
+
+  /// What devices gather of a state goes with the first that reads it. It comes
+  /// from no stage, so it could be behind its reader otherwise.
+  void addGathered(int index, const ClusterNode &node) {
+    int first = index;
+    for (Operation *op : node.ops)
+      for (Operation *user : op->getUsers())
+        if (auto it = graph.nodeOf.find(user);
+            it != graph.nodeOf.end() && it->second != index &&
+            phases.get(user) == Phase::forward)
+          first = first == index ? leaders[it->second]
+                                 : std::min(first, leaders[it->second]);
+    leaders[index] = first;
+    addNames(first, node);
+  }
+
+  void addNames(int index, const ClusterNode &node) {
     for (Operation *op : node.ops) {
       const int64_t flops = countFlops(op);
       for (StringRef name : getNodeNames(op->getLoc())) {
@@ -260,6 +291,7 @@ private:
 
   const PartitionGraph &graph;
   const Phases &phases;
+  llvm::DenseSet<Operation *> gathered; ///< see findGathered
   std::vector<int> leaders;
   SmallVector<int> moved; ///< clusters that only move elements of forward
   int last = 0;           ///< of the forward clusters
