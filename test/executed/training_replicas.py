@@ -87,6 +87,15 @@ def check_idle(work):
     print(f"an idle stage hands on its parameters: evaluations are {losses[1]}")
 
 
+def check_gathered(work):
+    """A gathered bias is on the stage of the sum that reads it, also where stages are so small that it could be one of its own."""
+    case = training.case_named("transformer-adamw")
+    flags = ("--data-parallel", 8, "--zero", 3, "--devices", 32, "--schedule", "looped", "--stages", 8, "--recompute", "standard")
+    compile_model(training.write_model(work, case.model, "f32"), work / "gathered.partita", *case.flags(), *flags)
+    training.compare_case(work, case, "f32", work / "gathered.partita", " gathered")
+    print("parameters are gathered by the stages that read them")
+
+
 def part_of(shape, replicas):
     """Elements of a tensor that each replica keeps: the first dimension that divides is cut, or else the longest, rounded up; None: the tensor stays whole."""
     long = [size for size in shape if size > replicas]
@@ -328,7 +337,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_gathered, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):
