@@ -11,6 +11,8 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <optional>
 
 using namespace mlir;
@@ -29,6 +31,7 @@ ClusterGraph::ClusterGraph(Block &block) : block(block) {
   }
   rates.moveIntoUpdates(block);
   findStages();
+  findUpdates();
 }
 
 int64_t ClusterGraph::getCluster(Operation *op) const {
@@ -138,8 +141,41 @@ bool ClusterGraph::isInOneStage(const Ops &ops) const {
   return true;
 }
 
+void ClusterGraph::findUpdates() {
+  auto function = dyn_cast<func::FuncOp>(block.getParentOp());
+  if (!function)
+    return;
+  for (OpOperand &result : block.getTerminator()->getOpOperands())
+    if (Operation *op = result.get().getDefiningOp();
+        op && function.getResultAttr(result.getOperandNumber(), nn::kStateAttr))
+      if (auto names = analysis::getNodeNames(op->getLoc()); !names.empty())
+        updates[op] = names.front();
+  if (updates.empty())
+    return;
+  for (Operation &op : llvm::reverse(block))
+    if (rates.getRate(&op) == analysis::Rate::update)
+      for (Operation *user : op.getUsers())
+        if (auto of = updates.find(user); of != updates.end()) {
+          const StringRef name = of->second;
+          auto [own, isNew] = updates.try_emplace(&op, name);
+          if (own->second != name)
+            own->second = "";
+        }
+}
+
+bool ClusterGraph::isOfOneUpdate(const Ops &ops) const {
+  std::optional<StringRef> first;
+  for (Operation *op : ops)
+    if (auto it = updates.find(op); it != updates.end() && !isFreeToRepeat(op))
+      if (first.value_or(it->second) != it->second)
+        return false;
+      else
+        first = it->second;
+  return true;
+}
+
 bool ClusterGraph::isConvex(const Ops &ops) const {
-  if (!isInOneStage(ops))
+  if (!isInOneStage(ops) || !isOfOneUpdate(ops))
     return false;
   llvm::DenseSet<unsigned> found;
   return findProducers(ops, getFirstPlace(ops), found);

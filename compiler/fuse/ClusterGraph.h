@@ -44,9 +44,9 @@ public:
   /// are used outside.
   llvm::SmallVector<mlir::Value> getInputs(const Ops &ops) const;
   llvm::SmallVector<mlir::Value> getResults(const Ops &ops) const;
-  /// Whether no path leaves the ops and comes back, and no two of them are in
-  /// stages of their own. A path may enter an existing cluster at any of its
-  /// ops and leave it at any other.
+  /// Whether no path leaves the ops and comes back, and all of them can be on
+  /// one device. A path may enter an existing cluster at any of its ops and
+  /// leave it at any other.
   bool isConvex(const Ops &ops) const;
 
   void addCluster(const Ops &ops, nn::ClusterKind kind);
@@ -64,7 +64,9 @@ private:
                      llvm::DenseSet<unsigned> &found) const;
   unsigned getFirstPlace(const Ops &ops) const;
   void findStages();
+  void findUpdates();
   bool isInOneStage(const Ops &ops) const;
+  bool isOfOneUpdate(const Ops &ops) const;
 
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;
@@ -78,6 +80,10 @@ private:
   /// Of the ops whose stage is known before they are fused: a state that they
   /// read is on the device of that stage, and on no other.
   llvm::DenseMap<mlir::Operation *, int64_t> stages;
+  /// Of the ops that updates of states are made of: the name of the update, or
+  /// "" if there are several, as of the norm of all gradients. Each update is
+  /// on the device of its parameter.
+  llvm::DenseMap<mlir::Operation *, llvm::StringRef> updates;
   std::vector<Ops> clusters;
   std::vector<nn::ClusterKind> kinds;
 };

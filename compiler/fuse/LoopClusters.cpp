@@ -23,15 +23,6 @@ SmallVector<int64_t> getSizes(Value value) {
   return llvm::filter_to_vector(shape, [](int64_t size) { return size != 1; });
 }
 
-/// Whether a value of an update is made of inputs alone, such as the learning
-/// rate.
-bool isOfInputs(Value value) {
-  Operation *op = value.getDefiningOp();
-  return !op ||
-         (!isa<nn::ParameterOp, nn::AccumulatorOp, nn::SumMicroBatchesOp>(op) &&
-          llvm::all_of(op->getOperands(), isOfInputs));
-}
-
 /// The loops of a cluster, without dimensions of size 1: those of a row, and
 /// the rows. Pointwise clusters have rows only.
 struct Rows {
@@ -190,11 +181,6 @@ private:
     // another kernel, which may round otherwise.
     if (graph.getRate(ops.front()) == analysis::Rate::load &&
         results.size() > 1)
-      return false;
-    // A rate that all updates read must not be made in one of them: each is
-    // where its parameter is.
-    if (graph.getRate(ops.front()) == analysis::Rate::update &&
-        results.size() > 1 && llvm::any_of(results, isOfInputs))
       return false;
     for (Value result : results) {
       Operation *op = result.getDefiningOp();
