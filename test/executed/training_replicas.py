@@ -37,7 +37,7 @@ def check_curves(work, words):
         if case.micro == 1 or (words and not any(word in case.name or word == case.model for word in words)):
             continue
         # Each mesh with each model in one of the two types.
-        for number, flags in some(enumerate(plans), 1 if words else 4, turn):
+        for number, flags in some(enumerate(plans), 1 if words else 9, turn):
             dtype = case.dtypes[number % len(case.dtypes)]
             artifact = work / "replicas.partita"
             compile_model(training.write_model(work, case.model, dtype), artifact, *case.flags(), *flags)
@@ -87,13 +87,18 @@ def check_idle(work):
     print(f"an idle stage hands on its parameters: evaluations are {losses[1]}")
 
 
-def check_gathered(work):
-    """A gathered bias is on the stage of the sum that reads it, also where stages are so small that it could be one of its own."""
-    case = training.case_named("transformer-adamw")
-    flags = ("--data-parallel", 8, "--zero", 3, "--devices", 32, "--schedule", "looped", "--stages", 8, "--recompute", "standard")
-    compile_model(training.write_model(work, case.model, "f32"), work / "gathered.partita", *case.flags(), *flags)
-    training.compare_case(work, case, "f32", work / "gathered.partita", " gathered")
-    print("parameters are gathered by the stages that read them")
+def check_placed(work):
+    """What follows a node is on its stage, where everything is so small that it could be elsewhere: a gathered bias, running statistics that only updates
+    read, also if replicas share them, and the updates of parameters of which each replica has one number."""
+    for name, flags in (
+        ("transformer-adamw", ("--data-parallel", 8, "--zero", 3, "--devices", 32, "--schedule", "looped", "--stages", 8, "--recompute", "standard")),
+        ("cnn-adam", ("--devices", 3, "--reference")),
+        ("cnn-adam", ("--data-parallel", 2, "--zero", 1, "--devices", 4, "--reference", "--on-nonfinite", "stop")),
+        ("transformer-nesterov", ("--data-parallel", 8, "--zero", 3, "--devices", 16, "--on-nonfinite", "skip"))):
+        case = training.case_named(name)
+        compile_model(training.write_model(work, case.model, "f32"), work / "placed.partita", *case.flags(), *flags)
+        training.compare_case(work, case, "f32", work / "placed.partita", f" {' '.join(map(str, flags))}")
+    print("what follows a node is on its stage")
 
 
 def part_of(shape, replicas):
@@ -337,7 +342,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_gathered, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_placed, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):

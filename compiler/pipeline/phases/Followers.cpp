@@ -223,15 +223,22 @@ private:
               return it->second;
       // So does what the parameter's update is made of, and what the optimizer
       // keeps. Rates that all updates read do not, nor does the name of a view
-      // on the way to several updates.
+      // on the way to several updates. What is no update's goes with its node:
+      // a running statistic, which forward does not read.
       const bool onlyViews =
           llvm::all_of(node.ops, llvm::IsaPred<nn::ViewOpInterface>);
+      int ofNode = -1;
       for (Operation *op : node.ops)
         if (!llvm::all_of(op->getOperands(), isOfInputs) &&
             (onlyViews || !isa<nn::ViewOpInterface>(op)))
-          for (StringRef name : getNodeNames(op->getLoc()))
+          for (StringRef name : getNodeNames(op->getLoc())) {
             if (auto it = ofUpdate.find(name); it != ofUpdate.end())
               return it->second;
+            if (auto it = ofName.find(name); it != ofName.end() && ofNode < 0)
+              ofNode = it->second.first;
+          }
+      if (ofNode >= 0)
+        return ofNode;
       return earliestOf(node);
     }
     int found = -1;

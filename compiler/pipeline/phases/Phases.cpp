@@ -21,23 +21,23 @@ using dist::Phase;
 
 namespace {
 
-/// All ops from which a value is computed.
+/// All ops from which a value is computed. What a guard chooses by is not
+/// followed. Replicas may gather the parts of what it has chosen.
 void addSources(Value value, llvm::DenseSet<Operation *> &found) {
   SmallVector<Value> left = {value};
   while (!left.empty()) {
     Operation *op = left.pop_back_val().getDefiningOp();
-    if (op && found.insert(op).second)
+    if (!op || !found.insert(op).second)
+      continue;
+    if (auto guard = dyn_cast<nn::SelectOp>(op);
+        guard && guard->hasAttr(nn::kGuardAttr))
+      left.push_back(guard.getOperand(1));
+    else
       llvm::append_range(left, op->getOperands());
   }
 }
 
 } // namespace
-
-/// The value that a guard lets become that of a state.
-static Value getLearned(Value value) {
-  auto guard = value.getDefiningOp<nn::SelectOp>();
-  return guard && guard->hasAttr(nn::kGuardAttr) ? guard->getOperand(1) : value;
-}
 
 Phases::Phases(func::FuncOp function) {
   Block &block = function.getBody().front();
@@ -54,7 +54,7 @@ Phases::Phases(func::FuncOp function) {
     for (OpOperand &result : block.getTerminator()->getOpOperands())
       if (unsigned i = result.getOperandNumber();
           i == 0 || function.getResultAttr(i, nn::kStatisticAttr))
-        addSources(getLearned(result.get()), forward);
+        addSources(result.get(), forward);
   llvm::DenseMap<Attribute, Phase> ofCluster;
   for (Operation *op : active) {
     Phase phase = Phase::prologue;
