@@ -174,6 +174,7 @@ PlanCompilation::runPlanPhases(ModuleOp module,
 void PlanCompilation::readDecision(ModuleOp module) {
   if (!options.train.optimizer.empty())
     for (auto function : module.getOps<func::FuncOp>()) {
+      evaluationSchedule = getEvaluationSchedule(function);
       stagesOfNodes = pipeline::getStagesOfNodes(function);
       stagesOfStates = pipeline::findStateStages(function);
       zero = static_cast<int>(getInteger(function, dist::kZeroAttr, 0));

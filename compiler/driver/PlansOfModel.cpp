@@ -7,7 +7,6 @@
 
 #include "compiler/driver/PlansOfModel.h"
 
-#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "dialects/plan/PlanDialect.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -26,9 +25,6 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
     plans.back().partition.microBatches = 1;
     plans.front().partition.recompute = options.train.recompute;
     plans.front().partition.recomputeNodes = options.train.recomputeNodes;
-    // A file orders gradients, too.
-    if (pipeline::isScheduleFile(options.partition.schedule))
-      plans.back().partition.schedule.clear();
   } else if (!options.autodiff.loss.empty() &&
              options.partition.microBatches > 1) {
     plans.front().autodiff.results = autodiff::LossResults::parts;
@@ -48,6 +44,8 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
 
 void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.shards = learns.shards;
+  options.partition.emitFile.clear();
+  options.partition.schedule = learns.evaluationSchedule;
   if (learns.devicesOfStages.size() < 2)
     return;
   options.stagesOfNodes = learns.stagesOfNodes;
@@ -65,7 +63,6 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
           ? static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages))
           : 0;
   partition.file.clear();
-  partition.emitFile.clear();
   partition.stages = 0;
   partition.memory = 0;
 }

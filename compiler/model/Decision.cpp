@@ -44,4 +44,11 @@ const schedule::ScheduleKind *getScheduleKind(Operation *function) {
   return kind;
 }
 
+std::string getEvaluationSchedule(Operation *function) {
+  const schedule::ScheduleKind *kind =
+      schedule::findSchedule(getString(function, dist::kScheduleAttr, ""));
+  return std::string(
+      (kind && !kind->isForTraining ? *kind : schedule::kFillDrain).name);
+}
+
 } // namespace partita

@@ -122,6 +122,10 @@ inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
 /// is a file. Null, after an error, if there is none of that name.
 const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
 
+/// The schedule of a plan that evaluates what the function trains: the same,
+/// or the default one, if that is for gradients or from a file.
+std::string getEvaluationSchedule(mlir::Operation *function);
+
 /// What a person names for the fastest schedule that fits. The driver finds it,
 /// by making a plan of each.
 inline constexpr llvm::StringLiteral kAutoSchedule = "auto";

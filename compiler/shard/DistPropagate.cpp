@@ -343,7 +343,8 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   }
 
   /// For a partition file, and for the plan that evaluates: how the model's own
-  /// tensors are cut. What replicas share follows from `dist.zero`.
+  /// tensors are cut. What replicas share follows from `dist.zero`, and what an
+  /// optimizer keeps from its parameter.
   void record(func::FuncOp function) {
     NamedAttrList shards;
     SymbolTable symbols(getOperation());
@@ -354,9 +355,12 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
         if (dist::ShardingAttr sharding = getShardingAttr(argument))
           shards.set(name.getValue(), sharding);
     for (auto parameter : function.getOps<nn::ParameterOp>())
-      if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
-        if (getShardingAttr(parameter))
-          shards.set(weight.getOrigin(), getOwnSharding(parameter, axes));
+      if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight());
+          weight && !weight->hasAttr(nn::kRoleAttr))
+        if (dist::ShardingAttr whole = getShardingAttr(parameter))
+          if (auto own = getOwnSharding(parameter, axes);
+              whole.isWhole() || !own.isWhole())
+            shards.set(weight.getOrigin(), own);
     function->setAttr(kShardsAttr, shards.getDictionary(&getContext()));
     recordResults(function);
   }

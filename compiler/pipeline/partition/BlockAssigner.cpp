@@ -10,7 +10,7 @@
 #include "compiler/model/ModelNodes.h"
 #include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/pipeline/phases/Phases.h"
+#include "compiler/pipeline/phases/Followers.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -191,11 +191,11 @@ private:
 
   void joinNeighbours() {
     SmallVector<std::string> joined;
-    // Gradients and updates follow their nodes, and the loss the last of them.
     const Phases phases(function);
+    const llvm::DenseSet<Operation *> named = findNamed(function);
     for (size_t i = 0; i < active.size(); ++i)
-      if (blockOf[i] < 0 && phases.get(active[i]) == dist::Phase::forward &&
-          !isOfLoss(active[i]))
+      if (blockOf[i] < 0 && named.contains(active[i]) &&
+          phases.get(active[i]) == dist::Phase::forward)
         joined.push_back("'" + nn::getNodeName(active[i]) + "'" +
                          nn::inScope(active[i]->getLoc()));
     for (size_t i = 0; i < active.size(); ++i)

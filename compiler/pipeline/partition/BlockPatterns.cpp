@@ -12,6 +12,7 @@
 #include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/phases/Followers.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -96,11 +97,12 @@ class BlockDescriber {
 public:
   explicit BlockDescriber(func::FuncOp function)
       : function(function), nodes(function),
-        active(getActiveOps(function.getBody().front())) {}
+        active(getActiveOps(function.getBody().front())),
+        named(findNamed(function)) {}
 
   FailureOr<std::vector<BlockPatterns>> describe() {
     for (Operation *op : active)
-      if (getNodeNames(op->getLoc()).empty())
+      if (named.contains(op) && getNodeNames(op->getLoc()).empty())
         return op->emitError("has no node name, by which a partition file "
                              "could name it");
     if (active.empty())
@@ -120,23 +122,23 @@ private:
   void collect() {
     llvm::StringMap<int> known;
     for (auto [index, op] : llvm::enumerate(active)) {
+      SmallVector<StringRef, 2> names = getNodeNames(op->getLoc());
+      for (StringRef name : names)
+        opsOf[name].push_back(static_cast<int>(index));
+      if (!names.empty())
+        firstNamed[names[0]].push_back(static_cast<int>(index));
+      blockOf.push_back(kNone);
+      if (!named.contains(op))
+        continue;
       StringRef block = getBlockName(op);
       auto [it, isNew] =
           known.try_emplace(block, static_cast<int>(blocks.size()));
       if (isNew)
         blocks.push_back(block.str());
-      blockOf.push_back(it->second);
-      SmallVector<StringRef, 2> names = getNodeNames(op->getLoc());
-      for (StringRef name : names)
-        opsOf[name].push_back(static_cast<int>(index));
-      firstNamed[names[0]].push_back(static_cast<int>(index));
-    }
-    for (const auto &entry : firstNamed) {
-      int owner = blockOf[entry.second.front()];
-      for (int op : entry.second)
-        if (blockOf[op] != owner)
-          owner = kSeveral;
-      owners[entry.first()] = owner;
+      blockOf.back() = it->second;
+      auto [owner, isFirst] = owners.try_emplace(names[0], it->second);
+      if (owner->second != it->second)
+        owner->second = kSeveral;
     }
     // Where a block begins that begins with a node.
     beginOf.resize(nodes.getNames().size());
@@ -180,7 +182,8 @@ private:
   std::vector<BlockPatterns> byOps() {
     std::vector<BlockPatterns> made = makeBlocks();
     for (size_t op = 0; op < active.size(); ++op)
-      made[blockOf[op]].globs.push_back(namePart(static_cast<int>(op)));
+      if (blockOf[op] != kNone)
+        made[blockOf[op]].globs.push_back(namePart(static_cast<int>(op)));
     return made;
   }
 
@@ -212,7 +215,7 @@ private:
     if (failed(read) || !isSilent)
       return false;
     for (auto [block, op] : llvm::zip_equal(*read, active))
-      if (made[block].name != getBlockName(op))
+      if (named.contains(op) && made[block].name != getBlockName(op))
         return false;
     return true;
   }
@@ -238,6 +241,10 @@ private:
     return begins(name) ? std::optional(name.str()) : std::nullopt;
   }
 
+  bool isElsewhere(int op, int block) const {
+    return blockOf[op] != kNone && blockOf[op] != block;
+  }
+
   /// A begin for each block, such that as few ops as possible are elsewhere
   /// than in the block that has begun before them; globs for those.
   std::optional<std::vector<BlockPatterns>> byBegins() {
@@ -251,7 +258,7 @@ private:
         begunAt(least);
     std::vector<bool> canBegin;
     for (int op = 0; op < count; ++op)
-      canBegin.push_back(getBegin(op).has_value());
+      canBegin.push_back(blockOf[op] != kNone && getBegin(op).has_value());
     least[0][0] = 0;
     for (int k = 0; k < blockCount; ++k) {
       // The best op for the block to begin at, of those before op i.
@@ -261,7 +268,7 @@ private:
           best = least[k][i];
           at = i;
         }
-        best += best < kNever && blockOf[i] != order[k];
+        best += best < kNever && isElsewhere(i, order[k]);
         least[k + 1][i + 1] = best;
         begunAt[k + 1][i + 1] = at;
       }
@@ -273,7 +280,7 @@ private:
       const int begin = begunAt[k][end];
       made[order[k - 1]].begin = getBegin(begin);
       for (int op = end; op-- > begin;)
-        if (blockOf[op] != order[k - 1])
+        if (isElsewhere(op, order[k - 1]))
           made[blockOf[op]].globs.push_back(nameOp(op));
       end = begin;
     }
@@ -286,7 +293,8 @@ private:
   std::vector<int> sortByMiddle() const {
     std::vector<std::vector<int>> opsOfBlock(blocks.size());
     for (auto [op, block] : llvm::enumerate(blockOf))
-      opsOfBlock[block].push_back(static_cast<int>(op));
+      if (block != kNone)
+        opsOfBlock[block].push_back(static_cast<int>(op));
     std::vector<int> order;
     for (size_t block = 0; block < blocks.size(); ++block)
       order.push_back(static_cast<int>(block));
@@ -348,6 +356,8 @@ private:
     std::vector<std::vector<std::string>> parts(blocks.size());
     llvm::StringMap<bool> seen;
     for (size_t op = 0; op < active.size(); ++op) {
+      if (blockOf[op] == kNone)
+        continue;
       SmallVector<StringRef, 2> names = getNodeNames(active[op]->getLoc());
       const int owner = getOwner(names[0]), block = blockOf[op];
       if (owner == kSeveral)
@@ -386,11 +396,12 @@ private:
   func::FuncOp function;
   const ModelNodes nodes;
   const SmallVector<Operation *> active;
-  std::vector<std::string> blocks; ///< in the order of their first ops
-  std::vector<int> blockOf;        ///< by op
+  const llvm::DenseSet<Operation *> named; ///< see findNamed
+  std::vector<std::string> blocks;         ///< in the order of their first ops
+  std::vector<int> blockOf; ///< by op; kNone: of those that follow
   /// By name: ops that have it, ops whose first name it is.
   llvm::StringMap<std::vector<int>> opsOf, firstNamed;
-  /// By first name: the block of all its ops, or kSeveral.
+  /// By first name: the block of all its ops that are named, or kSeveral.
   llvm::StringMap<int> owners;
   llvm::StringMap<int> moduleOwners; ///< the same by module
   std::vector<int> beginOf; ///< by node: the op that it, or the next, begins at

@@ -154,7 +154,7 @@ private:
       return true;
     emitError(FileLineColLoc::get(&getContext(), file, 1, 1))
         << "`micro_batches` is " << *read.microBatches << ", and a replica has "
-        << abi::countOf(known, "micro-batch")
+        << abi::countOf(known, "micro-batch", "es")
         << " of a step of training: leave it out here, and say it where the "
            "training is described (--micro-batches)";
     return false;

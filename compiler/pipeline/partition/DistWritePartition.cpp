@@ -159,8 +159,13 @@ private:
                      : axis.getSize());
         });
     os << "}\n";
+    const bool cutsTensors =
+        llvm::any_of(axes.getAsRange<dist::AxisAttr>(), [](auto axis) {
+          return axis.getName() != dist::kStageAxis &&
+                 axis.getName() != dist::kDataAxis;
+        });
     auto shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
-    if (!shards || shards.empty())
+    if (!cutsTensors || !shards || shards.empty())
       return;
     os << "shard:\n";
     for (NamedAttribute shard : shards) {

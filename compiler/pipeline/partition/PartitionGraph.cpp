@@ -218,10 +218,11 @@ private:
   }
 
   ClusterTime price(ClusterNode &node) {
-    int64_t most = -1;
+    std::pair<bool, int64_t> most;
     for (Operation *op : node.ops)
-      if (int64_t flops = countFlops(op); flops > most) {
-        most = flops;
+      if (const std::pair own(!isOfLoss(op), countFlops(op));
+          !node.heaviest || own > most) {
+        most = own;
         node.heaviest = op;
       }
     if (node.work.empty()) // another name for the same bytes

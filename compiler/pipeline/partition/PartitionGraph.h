@@ -25,7 +25,8 @@ struct ClusterNode {
   llvm::SmallVector<mlir::Operation *> work;
   nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   ClusterTime time;                               ///< predicted
-  mlir::Operation *heaviest = nullptr;            ///< of `ops`, by operations
+  /// Of `ops`, by operations; of the loss only if there is nothing else.
+  mlir::Operation *heaviest = nullptr;
 };
 
 /// A value that leaves its cluster, or an input of the model.

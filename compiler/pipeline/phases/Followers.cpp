@@ -343,6 +343,31 @@ void joinReturning(const PartitionGraph &graph, const Phases &phases,
     leader = leaders[first[leader]];
 }
 
+llvm::DenseSet<Operation *> findNamed(func::FuncOp function) {
+  const SmallVector<Operation *> active =
+      getActiveOps(function.getBody().front());
+  const Phases phases(function);
+  if (!phases.isTrained())
+    return {active.begin(), active.end()};
+  const llvm::DenseSet<Operation *> gathered = findGathered(function);
+  llvm::DenseSet<Operation *> named;
+  llvm::DenseMap<Attribute, Operation *> heaviest;
+  for (Operation *op : active) {
+    if (phases.get(op) != Phase::forward || isOfLoss(op) ||
+        gathered.contains(op))
+      continue;
+    if (Attribute cluster = op->getAttr(nn::kClusterAttr)) {
+      Operation *&best = heaviest[cluster];
+      if (best && countFlops(op) <= countFlops(best))
+        continue;
+      named.erase(best);
+      best = op;
+    }
+    named.insert(op);
+  }
+  return named;
+}
+
 std::vector<int> findLeaders(const PartitionGraph &graph,
                              const Phases &phases) {
   return LeaderFinder(graph, phases).find();

@@ -1,5 +1,4 @@
-//===- Followers.h - Gradients and updates stay with their nodes -*- C++
-//-*-===//
+//===- Followers.h - Gradients stay with their nodes --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,6 +27,11 @@ std::vector<int> findLeaders(const PartitionGraph &graph, const Phases &phases);
 /// and so are all between them.
 void joinReturning(const PartitionGraph &graph, const Phases &phases,
                    std::vector<int> &leaders);
+
+/// The ops whose block says where they are: all; of a model that is trained,
+/// the heaviest of each cluster of forward, which the others follow. So do the
+/// loss, and what replicas gather of a parameter.
+llvm::DenseSet<mlir::Operation *> findNamed(mlir::func::FuncOp function);
 
 } // namespace partita::pipeline
 
