@@ -98,11 +98,15 @@ def check_model_file(original, exported, trained):
         raise Failure(f"{exported.name} differs from {original.name} beside the trained parameters")
 
 
-def compare_case(work, case, dtype, artifact, note=""):
-    """Trains a case; the largest relative differences of losses and parameters."""
+def compare_case(work, case, dtype, artifact, note="", begun=None, more=()):
+    """Trains a case; the largest relative differences of losses and parameters. `begun`: an artifact that trains it first, and for how many steps."""
     model, exported, folder = write_model(work, case.model, dtype), work / "case.onnx", work / "case"
     shutil.rmtree(folder, ignore_errors=True)
-    lines = train(artifact, *write_data(work, case, dtype), "--export", exported, folder=folder)
+    data = write_data(work, case, dtype)
+    if begun:
+        train(begun[0], *data, folder=folder, steps=begun[1])
+        more = [*more, "--resume"]
+    lines = train(artifact, *data, "--export", exported, *more, folder=folder)
     wanted, what = REFERENCE[case.name], f"{case.name} {dtype}{note}"
     if [line["step"] for line in lines] != list(range(1, STEPS + 1)):
         raise Failure(f"{what}: log.jsonl has the steps {[line['step'] for line in lines]}")
