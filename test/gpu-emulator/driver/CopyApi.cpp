@@ -99,7 +99,8 @@ void countPeers(State &state, const End &to, const End &from) {
     return;
   const Allocation *target = state.memory.find(to.address, 1),
                    *source = state.memory.find(from.address, 1);
-  if (!target || !source || target->device == source->device)
+  if (!target || !source || target->isHost || source->isHost ||
+      target->device == source->device)
     return;
   auto reaches = [&](int device, int other) {
     return state.contexts[size_t(device)]->reachable >> other & 1;
