@@ -6,6 +6,8 @@ again from the partition that the compiler has written, and are the same artifac
     trainings.py                               the bounded run of the test command
     trainings.py --trainings 1000 --first 500  others
     trainings.py --seed 1234                   one training, with its commands
+
+PARTITA_TEST_TARGET=cuda:sm_80 compiles for GPUs, of which test/gpu-emulator may be a driver.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "executed"))
 
-from harness import BIN, Failure, main, run
+from harness import BIN, TARGET, Failure, main, run
 
 import training
 from training_cases import CASES, STEPS
@@ -85,7 +87,7 @@ class Checker:
     def compile(self, draw, name, flags):
         """The artifact, or None if the plan is refused."""
         model, artifact = training.write_model(self.work, draw.case.model, draw.dtype), self.work / f"{name}.partita"
-        command = [BIN / "partita-compile", model, "-o", artifact, *draw.flags, *flags, *(() if draw.optimized else ("--no-optimize",))]
+        command = [BIN / "partita-compile", model, "-o", artifact, *TARGET, *draw.flags, *flags, *(() if draw.optimized else ("--no-optimize",))]
         if self.says:
             print(*command)
         status, text = run(command, expect=None)
@@ -154,4 +156,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check, use_workers=True)
+    main(check, use_workers=not TARGET)
