@@ -29,7 +29,7 @@ struct Wanted {
 int recurse(int depth) {
   volatile char room[4096];
   room[depth % 4096] = 1;
-  return recurse(depth + 1) + room[(depth + 1) % 4096];
+  return depth < 0 ? 0 : recurse(depth + 1) + room[(depth + 1) % 4096];
 }
 
 void crash(llvm::StringRef kind) {

@@ -288,7 +288,7 @@ private:
     std::vector<flatbuffers::Offset<abi::Instruction>> work;
     for (Operation &op : block)
       work.push_back(writeInstruction(op));
-    if (unit.getStage() >= stageCount) {
+    if (static_cast<int64_t>(unit.getStage()) >= stageCount) {
       unit.emitError() << "is of stage " << unit.getStage()
                        << ", but there are only " << stageCount;
       hasFailed = true;

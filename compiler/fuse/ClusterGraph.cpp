@@ -133,11 +133,11 @@ void ClusterGraph::findStages() {
 bool ClusterGraph::isInOneStage(const Ops &ops) const {
   std::optional<int64_t> first;
   for (Operation *op : ops)
-    if (auto it = stages.find(op); it != stages.end())
+    if (auto it = stages.find(op); it != stages.end()) {
       if (first.value_or(it->second) != it->second)
         return false;
-      else
-        first = it->second;
+      first = it->second;
+    }
   return true;
 }
 
@@ -166,11 +166,12 @@ void ClusterGraph::findUpdates() {
 bool ClusterGraph::isOfOneUpdate(const Ops &ops) const {
   std::optional<StringRef> first;
   for (Operation *op : ops)
-    if (auto it = updates.find(op); it != updates.end() && !isFreeToRepeat(op))
+    if (auto it = updates.find(op);
+        it != updates.end() && !isFreeToRepeat(op)) {
       if (first.value_or(it->second) != it->second)
         return false;
-      else
-        first = it->second;
+      first = it->second;
+    }
   return true;
 }
 

@@ -180,7 +180,7 @@ std::string ReplicaBroadcastOp::describe() {
 
 Value ReplicaBroadcastOp::connect(OpBuilder &builder, StringAttr axis,
                                   int64_t replicas, StringAttr reason) {
-  if (getRoot() >= replicas) {
+  if (static_cast<int64_t>(getRoot()) >= replicas) {
     emitError() << "'" << nn::getNodeName(getOperation())
                 << "' is a broadcast from replica " << getRoot()
                 << "; there are replicas 0 to " << replicas - 1;

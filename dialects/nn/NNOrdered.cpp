@@ -56,7 +56,7 @@ LogicalResult ScanOp::verify() {
 /// so side by side.
 Cost ScanOp::getCost() {
   int64_t steps = getType().getNumElements();
-  bool alone = getDim() + 1 == getType().getRank();
+  bool alone = static_cast<int64_t>(getDim()) + 1 == getType().getRank();
   return orderedCost(*this, steps, alone ? steps : 0);
 }
 

@@ -85,9 +85,10 @@ LogicalResult SumMicroBatchesOp::verify() {
   if (!getAccumulator())
     return emitOpError("has a lane of no accumulator"); // C2
   auto of = getAccumulator().getDefiningOp<AccumulatorOp>();
-  if (*getLane() < 0 || (of && *getLane() >= of.getLanes())) // C2
-    return emitOpError("is lane ") << *getLane() << " of an accumulator of "
-                                   << (of ? of.getLanes() : 0);
+  const auto lane = static_cast<int64_t>(*getLane());
+  if (lane < 0 || (of && lane >= static_cast<int64_t>(of.getLanes()))) // C2
+    return emitOpError("is lane ")
+           << lane << " of an accumulator of " << (of ? of.getLanes() : 0);
   return success();
 }
 

@@ -282,8 +282,7 @@ LogicalResult SlotOp::verify() {
   if (getLanes() < 1 || (hasLanes && getLane()))
     return emitOpError("(C5) has ") << getLanes() << " lanes";
   if (auto frame = getFrame() ? getFrame().getDefiningOp<FrameOp>() : nullptr;
-      frame && hasLanes &&
-      static_cast<int64_t>(frame.getCopies().size()) != getLanes())
+      frame && hasLanes && frame.getCopies().size() != getLanes())
     return emitOpError("(C3) has ") << getLanes() << " lanes in a frame of "
                                     << frame.getCopies().size() << " copies";
   if (failed(verifyLane()) || failed(verifyMembers()))
