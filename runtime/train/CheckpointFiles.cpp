@@ -188,9 +188,12 @@ Status compareIdentity(const Checkpoint &checkpoint, const Identity &expected) {
   std::string text = "'" + checkpoint.folder + "' is a checkpoint of another ";
   if (model)
     text += pair("model", found.model, expected.model);
-  if (setup)
+  if (setup) {
+    const std::string known = describeDifference(found, expected);
     text += std::string(model ? " and another " : "") +
-            pair("set-up", found.setup, expected.setup);
+            (known.empty() ? pair("set-up", found.setup, expected.setup)
+                           : "set-up (" + known + ")");
+  }
   return Status::error(text + ": train as it was trained, or start in another "
                               "folder");
 }

@@ -10,6 +10,10 @@
 #include "runtime/train/ContentHash.h"
 #include "runtime/train/JsonNumber.h"
 
+#include <algorithm>
+#include <set>
+#include <sstream>
+
 namespace partita::runtime::train {
 
 namespace {
@@ -20,14 +24,17 @@ constexpr int kFormatVersion = 1;
 constexpr const char *kFormatKey = "partita_checkpoint";
 constexpr const char *kMakeAgain =
     ": go on from another checkpoint, or start anew";
-/// As deep as the file is nested.
-constexpr int kMostDepth = 3;
+/// As deep as the file and the text of a set-up are nested.
+constexpr int kMostDepth = 3, kMostSetupDepth = 6;
 
 /// Stops where the text is nested deeper than it can be.
 struct DepthCheck : nlohmann::json_sax<Json> {
+  const int most;
   int depth = 0;
 
-  bool open() { return ++depth <= kMostDepth; }
+  explicit DepthCheck(int most) : most(most) {}
+
+  bool open() { return ++depth <= most; }
   bool close() { return --depth >= 0; }
   bool start_object(size_t) override { return open(); }
   bool end_object() override { return close(); }
@@ -49,6 +56,36 @@ struct DepthCheck : nlohmann::json_sax<Json> {
   }
 };
 
+/// Null, or discarded, if it is no JSON that is nested so.
+Json parseNested(std::string_view text, int most) {
+  DepthCheck check(most);
+  return Json::sax_parse(text, &check)
+             ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
+             : Json();
+}
+
+/// By name: what a set-up's text says. Of lists and objects each part has a
+/// name of its own. Empty if it is no such text.
+std::map<std::string, std::string> readSetup(const std::string &text) {
+  std::map<std::string, std::string> said;
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const Json json = parseNested(line, kMostSetupDepth);
+  if (!json.is_object() || json.empty())
+    return said;
+  const Json flat = json.flatten();
+  for (const auto &[path, value] : flat.items()) {
+    std::string name = path.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    said[name] = value.dump();
+  }
+  while (std::getline(lines, line))
+    said[line.substr(0, line.find(' '))] =
+        line.substr(std::min(line.find(' '), line.size() - 1) + 1);
+  return said;
+}
+
 /// Functions return false where something else stands there.
 class Reader {
 public:
@@ -64,6 +101,11 @@ public:
         !hash(json, "setup", progress.identity.setup) || !metrics ||
         !metrics->is_object() || !files || !files->is_object())
       return false;
+    if (const Json *said = find(json, "setup_text"); said) {
+      if (!said->is_string())
+        return false;
+      progress.identity.setup_text = said->get<std::string>();
+    }
     progress.seed = seed->get<uint64_t>();
     for (const auto &[name, value] : metrics->items()) {
       std::optional<double> number = readJsonNumber(value);
@@ -120,6 +162,9 @@ Expected<std::string> TrainerFile::json() const {
   json["data"]["sample"] = progress.sample;
   json["model"] = hashText(progress.identity.model);
   json["setup"] = hashText(progress.identity.setup);
+  if (const std::string &said = progress.identity.setup_text;
+      !said.empty() && said.size() <= kMostSetupBytes)
+    json["setup_text"] = said;
   json["metrics"] = nlohmann::ordered_json::object();
   for (const auto &[name, value] : progress.metrics)
     json["metrics"][name] = jsonNumber<nlohmann::ordered_json>(value);
@@ -143,10 +188,7 @@ Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
   if (text.size() > kMostTrainerBytes)
     return Status::error("is too large for one that a training wrote" +
                          std::string(kMakeAgain));
-  DepthCheck check;
-  Json json;
-  if (Json::sax_parse(text, &check))
-    json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parseNested(text, kMostDepth);
   auto version = json.is_object() ? json.find(kFormatKey) : json.end();
   if (!json.is_object() || version == json.end())
     return Status::error("does not describe a checkpoint" +
@@ -159,6 +201,41 @@ Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
     return Status::error("is not as a training wrote it" +
                          std::string(kMakeAgain));
   return file;
+}
+
+std::string describeDifference(const Identity &found,
+                               const Identity &expected) {
+  constexpr size_t kMost = 3;
+  auto there = readSetup(found.setup_text),
+       here = readSetup(expected.setup_text);
+  if (there.empty() || here.empty())
+    return "";
+  // How a person said it, from which the rest follows.
+  auto isSaid = [](const std::string &name) {
+    return name.starts_with("said.");
+  };
+  std::string text;
+  size_t count = 0;
+  auto compare = [&](const std::string &name) {
+    auto valueIn = [&](const std::map<std::string, std::string> &all) {
+      auto it = all.find(name);
+      return it == all.end() ? "nothing" : it->second;
+    };
+    const std::string is = valueIn(there), should = valueIn(here);
+    if (is != should && count++ < kMost)
+      text += (text.empty() ? "" : ", ") + name + " is " + is + " there and " +
+              should + " here";
+  };
+  std::set<std::string> names;
+  for (const auto &all : {there, here})
+    for (const auto &[name, value] : all)
+      names.insert(name);
+  for (bool said : {false, true})
+    if (count == 0)
+      for (const std::string &name : names)
+        if (isSaid(name) == said)
+          compare(name);
+  return text + (count > kMost ? ", and others differ" : "");
 }
 
 } // namespace partita::runtime::train

@@ -10,10 +10,12 @@
 //   {"partita_checkpoint": 1, "step": 120, "seed": 7,
 //    "data": {"epoch": 3, "sample": 512},
 //    "model": "00f3c21d9a5be871", "setup": "0123456789abcdef",
+//    "setup_text": "{...}\norder shuffled",
 //    "metrics": {"accuracy": 0.91, "loss": 0.25},
 //    "files": {"model.safetensors": {"bytes": 2672, "xxh3": "..."}, ...}}
 //
-// A metric that is no finite number is the text "nan", "inf" or "-inf".
+// `setup_text` may be missing. A metric that is no finite number is the text
+// "nan", "inf" or "-inf".
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +35,18 @@ namespace partita::runtime::train {
 struct Identity {
   uint64_t model = 0; ///< hash of the compiled model
   uint64_t setup = 0; ///< hash of what else decides the numbers of a step
+  /// What `setup` is the hash of, to say what differs: a JSON object, then
+  /// lines of a name and a value. Empty: not known.
+  std::string setup_text = {};
 
-  bool operator==(const Identity &) const = default;
+  bool operator==(const Identity &other) const {
+    return model == other.model && setup == other.setup;
+  }
 };
+
+/// "learning_rate.0 is 0.1 there and 0.2 here", of the first that differ; empty
+/// if nobody knows.
+std::string describeDifference(const Identity &found, const Identity &expected);
 
 struct Progress {
   int64_t step = 0; ///< steps done
@@ -66,6 +77,8 @@ struct TrainerFile {
   static Expected<TrainerFile> parse(std::string_view text);
 };
 
+/// The most bytes of `setup_text` that are written.
+constexpr size_t kMostSetupBytes = 1 << 16;
 /// The most bytes of the text that are read.
 constexpr size_t kMostTrainerBytes = 1 << 20;
 

@@ -60,7 +60,8 @@ Identity Checkpoints::identity() const {
   const std::string text = trainer.setup().text + data;
   return {trainer.plan().model_hash(),
           contentHash(
-              {reinterpret_cast<const uint8_t *>(text.data()), text.size()})};
+              {reinterpret_cast<const uint8_t *>(text.data()), text.size()}),
+          text};
 }
 
 /// What the checkpoint changes, if the trainer may go on from it.

@@ -956,11 +956,11 @@ def check_wrong_resumes(work, case, artifact, data):
     (work / "nothing").mkdir()
     go_on = ["--train", *data, "--order", "in-order", "--steps", 6, "--resume", "--export", work / "resumed.onnx", "--checkpoint"]
 
-    def fail(what, binary, text, *flags, place=folder):
+    def fail(what, binary, text, *flags, place=folder, order="in-order"):
         nonlocal count
         count += 1
         before = files_in(work)
-        check_message(work, f"resume: {what}", run_artifact(binary, *go_on, place, *flags, expect=1), text, before)
+        check_message(work, f"resume: {what}", run_artifact(binary, *(order if word == "in-order" else word for word in go_on), place, *flags, expect=1), text, before)
 
     fail("an empty folder", artifact, "there is no checkpoint in", place=work / "nothing")
     fail("no folder", artifact, "there is no checkpoint in", place=work / "nowhere")
@@ -980,8 +980,12 @@ def check_wrong_resumes(work, case, artifact, data):
             given[given.index("--optimizer") + 1] = flags[1]
             flags = ()
         compile_model(work / "mlp.f32.onnx", work / "other.partita", *given, *flags)
-        fail("another set-up", work / "other.partita", "is a checkpoint of another set-up")
-    fail("another order", artifact, "order", "--order", "shuffled")
+        fail("another set-up", work / "other.partita", "is a checkpoint of another set-up (")
+    # What differs is named.
+    for given, text in ((("clip-norm", 1), "set-up (clip_norm is 0 there and 1 here)"), (("on-nonfinite", "skip"), 'set-up (on_nonfinite is "" there and "skip" here)')):
+        compile_model(work / "mlp.f32.onnx", work / "other.partita", *case.flags(), f"--{given[0]}", given[1])
+        fail("another set-up", work / "other.partita", text)
+    fail("another order", artifact, "order is in-order there and shuffled here", order="shuffled")
     before = files_in(folder)
     if "has checkpoints after step 0" not in run_artifact(artifact, "--train", *data, "--steps", 6, "--checkpoint", folder, expect=1) or files_in(folder) != before:
         raise Failure("a training that begins anew in a folder of checkpoints")

@@ -296,6 +296,9 @@ TEST(Checkpoint, saysWhatDiffers) {
   expectError(checkpoints.loadNewest({9, 2}), "another model");
   expectError(checkpoints.loadNewest({1, 9}), "another set-up");
   expectError(checkpoints.loadNewest({8, 9}), "and another set-up");
+  Identity identity{1, 9, "{\"rate\":2}"};
+  expectError(checkpoints.loadNewest(identity),
+              "another set-up (0000000000000002 there");
 }
 
 TEST(Checkpoint, namesFilesThatChanged) {

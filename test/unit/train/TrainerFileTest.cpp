@@ -19,7 +19,8 @@ namespace {
 
 TrainerFile example() {
   TrainerFile file;
-  file.progress = {120, ~uint64_t(0), 3, 512, {0xf3c21d9a5be871, 2}, {}};
+  file.progress = {
+      120, ~uint64_t(0), 3, 512, {0xf3c21d9a5be871, 2, "{\"rate\":1}"}, {}};
   file.progress.metrics = {{"a \"quote\"", 0.1},
                            {"lost", NAN},
                            {"up", INFINITY},
@@ -47,6 +48,7 @@ TEST(TrainerFile, keepsAll) {
   EXPECT_EQ(progress.epoch, 3);
   EXPECT_EQ(progress.sample, 512);
   EXPECT_EQ(progress.identity, (Identity{0xf3c21d9a5be871, 2}));
+  EXPECT_EQ(progress.identity.setup_text, "{\"rate\":1}");
   EXPECT_EQ(progress.metrics.at("a \"quote\""), 0.1);
   EXPECT_TRUE(std::isnan(progress.metrics.at("lost")));
   EXPECT_EQ(progress.metrics.at("up"), INFINITY);
@@ -73,6 +75,31 @@ TEST(TrainerFile, refusesOtherTexts) {
   expectError(changed("\"nan\"", "\"much\""), "not as a training");
   expectError(changed("\"bytes\": 2672", "\"bytes\": null"),
               "not as a training");
+}
+
+TEST(TrainerFile, saysWhatDiffersOfSetups) {
+  auto difference = [](const std::string &there, const std::string &here) {
+    return describeDifference({1, 1, there}, {1, 2, here});
+  };
+  EXPECT_EQ(difference(R"({"rate":[0.1,1],"kind":"sgd"})",
+                       R"({"rate":[0.2,1],"kind":"sgd"})"),
+            "rate.0 is 0.1 there and 0.2 here");
+  // How a person said it comes last.
+  EXPECT_EQ(
+      difference("{\"a\":1,\"said\":{\"k\":\"x\"}}\norder drawn",
+                 "{\"b\":\"c\",\"said\":{\"k\":\"y\"}}\norder shuffled"),
+      "a is 1 there and nothing here, b is nothing there and \"c\" here, order "
+      "is drawn there and shuffled here");
+  EXPECT_EQ(difference(R"({"said":{"k":"x"}})", R"({"said":{"k":"y"}})"),
+            "said.k is \"x\" there and \"y\" here");
+  EXPECT_EQ(difference(R"({"a":1,"b":1,"c":1,"d":1})", R"({"e":1})"),
+            "a is 1 there and nothing here, b is 1 there and nothing here, c "
+            "is 1 there and nothing here, and others differ");
+  // Nobody knows.
+  for (const std::string &other :
+       {std::string(), std::string("{}"), std::string("7"), std::string("\n"),
+        std::string(100000, '['), "{\"a\":" + std::string(100000, '[')})
+    EXPECT_EQ(difference(other, R"({"a":1})"), "") << other.substr(0, 9);
 }
 
 TEST(TrainerFile, refusesToWriteWhatCannotBeRead) {
