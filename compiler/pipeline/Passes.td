@@ -105,9 +105,8 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
     (`dist.price`), which the plan reads. Ops of one cluster get one stage: a
     cluster that is cut by blocks goes to the stage of its heaviest op, with a
     remark. With `whole-nodes`, a node whose ops are in several stages goes to
-    the stage of its heaviest op too, unless stages would depend on each other
-    then; `dist.annotated_stages` says so. It is an error if stages depend on each other in a cycle; the error
-    names the ops.
+    the stage of its heaviest op too; `dist.annotated_stages` says so. It is an
+    error if stages depend on each other in a cycle; the error names the ops.
 
     ```mlir
     func.func @main(%x: tensor<8xf32>) attributes {dist.devices = array<i64: 0, 1>} {

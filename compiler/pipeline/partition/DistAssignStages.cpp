@@ -82,8 +82,8 @@ public:
     if (!isBalanced && function->hasAttr(kStageCountAttr))
       function.emitRemark("the number of stages that was asked for is not "
                           "taken: the partition file or the model names them");
-    if (wholeNodes && !hasStages)
-      keepNodesWhole();
+    if (wholeNodes && !hasStages && failed(keepNodesWhole()))
+      return failure();
     // Gradients and updates follow.
     for (size_t i = 0; i < leaders.size(); ++i) {
       stageOf[i] = stageOf[leaders[i]];
@@ -300,9 +300,9 @@ private:
   }
 
   /// Moves each node that is cut to the stage of its op with the most work, as
-  /// if the model had named these stages. Where stages would depend on each
-  /// other in a cycle then, nothing changes.
-  void keepNodesWhole() {
+  /// if the model had named these stages. It is an error if stages depend on
+  /// each other in a cycle then.
+  LogicalResult keepNodesWhole() {
     std::map<StringRef, std::pair<int64_t, int64_t>> heaviest; // stage, flops
     std::set<StringRef> cut;
     for (auto [node, stage] : llvm::zip_equal(graph.nodes, stageOf))
@@ -316,13 +316,16 @@ private:
             it->second = own;
         }
     if (cut.empty())
-      return;
+      return success();
+    std::vector<std::string> names;
+    for (StringRef name : cut)
+      names.push_back("'" + name.str() + "'");
     NamedAttrList list;
     for (auto &[name, best] : heaviest)
       list.set(name, builder.getI64IntegerAttr(best.first));
-    auto before =
-        std::tuple(std::exchange(stageOf, {}), std::exchange(blockOf, {}),
-                   std::exchange(stages, {}));
+    stageOf.clear();
+    blockOf.clear();
+    stages.clear();
     annotatedStages = list.getDictionary(builder.getContext());
     bool isGood = succeeded(fromAnnotations());
     writeStages();
@@ -331,20 +334,21 @@ private:
                                     [](Diagnostic &) { return success(); });
       isGood = isGood && succeeded(getStageOrder(function));
     }
-    if (!isGood) {
-      std::tie(stageOf, blockOf, stages) = std::move(before);
-      annotatedStages = {};
-      return;
-    }
+    if (!isGood)
+      return function.emitError()
+             << "annotations cannot say that nodes of several operations are "
+                "cut by stages ("
+             << abi::namesText(names)
+             << "), and with each in one stage, stages depend on each other in "
+                "a cycle: take another number of stages, or --emit-partition, "
+                "which can say it";
     function->setAttr(dist::kAnnotatedStagesAttr, annotatedStages);
-    std::vector<std::string> names;
-    for (StringRef name : cut)
-      names.push_back("'" + name.str() + "'");
     function.emitRemark()
         << abi::countOf(static_cast<int64_t>(names.size()), "node")
         << " of several operations would be cut by stages ("
         << abi::namesText(names)
         << "), which annotations cannot say: each is in one stage now";
+    return success();
   }
 
   void nameBlocksByStage(StringRef prefix) {
