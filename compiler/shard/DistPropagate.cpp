@@ -357,10 +357,8 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     for (auto parameter : function.getOps<nn::ParameterOp>())
       if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight());
           weight && !weight->hasAttr(nn::kRoleAttr))
-        if (dist::ShardingAttr whole = getShardingAttr(parameter))
-          if (auto own = getOwnSharding(parameter, axes);
-              whole.isWhole() || !own.isWhole())
-            shards.set(weight.getOrigin(), own);
+        if (getShardingAttr(parameter))
+          shards.set(weight.getOrigin(), getOwnSharding(parameter, axes));
     function->setAttr(kShardsAttr, shards.getDictionary(&getContext()));
     recordResults(function);
   }
