@@ -65,6 +65,7 @@ struct TrainerState {
 struct partita_trainer {
   std::string path;
   uint64_t seed = 0;
+  bool allow_changes = false;
   std::vector<TrainerInput> inputs;
   std::vector<TrainerState> states;
   std::string remark;
@@ -157,6 +158,7 @@ Status partita_trainer::open(const partita_trainer_options &options) {
     return opened.status();
   trainer = std::move(*opened);
   seed = options.seed;
+  allow_changes = options.allow_changes != 0;
   trainer->setSeed(seed);
   if (auto drawn = trainer->drawInitialStates(); !drawn)
     return drawn.status();
@@ -249,7 +251,8 @@ Status partita_trainer::load(const char *folder, partita_position *position,
   auto wanted = readPosition(position);
   if (!wanted)
     return wanted.status();
-  Checkpoints checkpoints(*trainer, folder, {}, orderText(*wanted));
+  Checkpoints checkpoints(*trainer, folder, {}, orderText(*wanted),
+                          allow_changes);
   auto resumed = (checkpoints.*take)(seed);
   if (!resumed)
     return resumed.status();
@@ -271,7 +274,7 @@ void partita_default_trainer_options_sized(partita_trainer_options *options,
   if (!options)
     return (void)done(
         Status::error("there is no place for partita_trainer_options"));
-  const partita_trainer_options defaults = {size, 0, 1, 0, 0, 60, 0};
+  const partita_trainer_options defaults = {size, 0, 1, 0, 0, 60, 0, 0};
   std::memcpy(options, &defaults, std::min(size, sizeof defaults));
 }
 
@@ -497,8 +500,12 @@ partita_status partita_trainer_load_checkpoint(partita_trainer *trainer,
 partita_status partita_trainer_load_weights(partita_trainer *trainer,
                                             const char *path) {
   return guardTrainer(trainer, [&] {
-    return path ? loadWeights(*trainer->trainer, path)
-                : noPath("a file of safetensors");
+    if (!path)
+      return noPath("a file of safetensors");
+    auto unused = loadWeights(*trainer->trainer, path);
+    if (unused)
+      trainer->remark = *unused;
+    return unused.status();
   });
 }
 

@@ -278,6 +278,8 @@ typedef struct partita_trainer_options {
   double timeout_s;  /* deadline of every wait between devices; default 60 */
   uint64_t seed;     /* of initial values that are drawn, and of dropout;
                         default 0 */
+  int allow_changes; /* go on from checkpoints of another seed, order or set-up,
+                        such as another learning rate; default 0 */
 } partita_trainer_options;
 
 /* A parameter, or another value that steps change. The pointers live as long as
@@ -338,9 +340,10 @@ partita_trainer_open(const char *path, const partita_trainer_options *options,
 /* Frees the trainer; what it has learned and was not saved is lost. Does
  * nothing for NULL. */
 PARTITA_API void partita_trainer_close(partita_trainer *trainer);
-/* What the user should know of how the trainer was loaded, or how it went on
- * from a checkpoint, in lines; "" if nothing. The text is valid until the
- * trainer's next call of partita_trainer_resume. */
+/* What the user should know of how the trainer was loaded, how it went on from
+ * a checkpoint, or what it did not take of loaded weights, in lines; "" if
+ * nothing. The text is valid until the trainer's next call of
+ * partita_trainer_resume, _load_checkpoint or _load_weights. */
 PARTITA_API const char *partita_trainer_remark(const partita_trainer *trainer);
 
 /* The inputs of the model and of its loss, with the shapes of one sample.
@@ -403,7 +406,8 @@ PARTITA_API partita_status
 partita_trainer_save(partita_trainer *trainer, const char *folder, int keep,
                      const partita_position *position);
 /* Goes on from the newest whole checkpoint in the folder. The trainer must have
- * the seed of the checkpoint. `position` may be NULL; its order is given, and
+ * the seed of the checkpoint, and the set-up, unless it allows changes.
+ * partita_trainer_remark says what differs. `position` may be NULL; its order is given, and
  * the rest is filled in. After an error the states are as before. Damaged
  * checkpoints are passed over, and renamed: partita_trainer_remark says so. */
 PARTITA_API partita_status partita_trainer_resume(partita_trainer *trainer,

@@ -177,14 +177,14 @@ Expected<Checkpoint> readCheckpointFiles(const std::string &folder) {
 
 Status compareIdentity(const Checkpoint &checkpoint, const Identity &expected) {
   const Identity &found = checkpoint.progress.identity;
-  if (found == expected)
-    return Status();
   auto pair = [](const char *what, uint64_t is, uint64_t should) {
     return std::string(what) + " (" + hashText(is) + " there, " +
            hashText(should) + " here)";
   };
   const bool model = found.model != expected.model,
-             setup = found.setup != expected.setup;
+             setup = !expected.any_setup && found.setup != expected.setup;
+  if (!model && !setup)
+    return Status();
   std::string text = "'" + checkpoint.folder + "' is a checkpoint of another ";
   if (model)
     text += pair("model", found.model, expected.model);
@@ -194,8 +194,9 @@ Status compareIdentity(const Checkpoint &checkpoint, const Identity &expected) {
             (known.empty() ? pair("set-up", found.setup, expected.setup)
                            : "set-up (" + known + ")");
   }
-  return Status::error(text + ": train as it was trained, or start in another "
-                              "folder");
+  return Status::error(text + ": train as it was trained, " +
+                       (model ? "" : "allow changes (--allow-changes), ") +
+                       "or start in another folder");
 }
 
 Expected<Checkpoint> loadCheckpoint(const std::string &folder,

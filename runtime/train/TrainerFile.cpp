@@ -203,9 +203,8 @@ Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
   return file;
 }
 
-std::string describeDifference(const Identity &found,
-                               const Identity &expected) {
-  constexpr size_t kMost = 3;
+std::string describeDifference(const Identity &found, const Identity &expected,
+                               size_t most) {
   auto there = readSetup(found.setup_text),
        here = readSetup(expected.setup_text);
   if (there.empty() || here.empty())
@@ -222,7 +221,7 @@ std::string describeDifference(const Identity &found,
       return it == all.end() ? "nothing" : it->second;
     };
     const std::string is = valueIn(there), should = valueIn(here);
-    if (is != should && count++ < kMost)
+    if (is != should && count++ < most)
       text += (text.empty() ? "" : ", ") + name + " is " + is + " there and " +
               should + " here";
   };
@@ -235,7 +234,7 @@ std::string describeDifference(const Identity &found,
       for (const std::string &name : names)
         if (isSaid(name) == said)
           compare(name);
-  return text + (count > kMost ? ", and others differ" : "");
+  return text + (count > most ? ", and others differ" : "");
 }
 
 } // namespace partita::runtime::train

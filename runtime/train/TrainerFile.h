@@ -38,15 +38,18 @@ struct Identity {
   /// What `setup` is the hash of, to say what differs: a JSON object, then
   /// lines of a name and a value. Empty: not known.
   std::string setup_text = {};
+  /// Of an identity that is asked for: any set-up will do.
+  bool any_setup = false;
 
   bool operator==(const Identity &other) const {
     return model == other.model && setup == other.setup;
   }
 };
 
-/// "learning_rate.0 is 0.1 there and 0.2 here", of the first that differ; empty
-/// if nobody knows.
-std::string describeDifference(const Identity &found, const Identity &expected);
+/// "learning_rate.0 is 0.1 there and 0.2 here", of the first `most` that
+/// differ; empty if nobody knows.
+std::string describeDifference(const Identity &found, const Identity &expected,
+                               size_t most = 3);
 
 struct Progress {
   int64_t step = 0; ///< steps done

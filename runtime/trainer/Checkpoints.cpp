@@ -17,6 +17,9 @@
 namespace partita::runtime::train {
 namespace {
 
+/// Of a remark, not to fill the screen.
+constexpr size_t kMostChanges = 20;
+
 Role roleOf(const abi::State &state) {
   switch (state.role()) {
   case abi::StateRole::optimizer:
@@ -29,9 +32,13 @@ Role roleOf(const abi::State &state) {
   return Role::parameter;
 }
 
-/// All states of the trainer, as the checkpoint has them.
+/// All states of the trainer, as the checkpoint has them. What it learned and
+/// the trainer does not learn would be lost without a word.
 Expected<std::vector<StateChange>> changesTo(const Checkpoint &checkpoint,
                                              const Trainer &trainer) {
+  const std::string instead = "; --load " + checkpoint.folder +
+                              "/model.safetensors begins anew with its "
+                              "parameters";
   std::map<std::pair<Role, std::string>, const Tensor *> byName;
   for (const LoadedState &state : checkpoint.states)
     byName[{state.role, state.name}] = &state.tensor;
@@ -43,25 +50,36 @@ Expected<std::vector<StateChange>> changesTo(const Checkpoint &checkpoint,
       return Status::error("'" + checkpoint.folder + "' has no '" +
                            nameOf(state) +
                            "' of the artifact's type and shape: it is a "
-                           "checkpoint of another model");
+                           "checkpoint of " +
+                           (state.role() == abi::StateRole::optimizer
+                                ? "another optimizer"
+                                : "another model, or froze it") +
+                           instead);
     changes.push_back({i, saved->second});
+    byName.erase(saved);
   }
+  for (const auto &[key, tensor] : byName)
+    if (key.first != Role::optimizer)
+      return Status::error("'" + checkpoint.folder + "' has trained '" +
+                           key.second + "', which the artifact does not train" +
+                           instead);
   return changes;
 }
 
 } // namespace
 
 Checkpoints::Checkpoints(Trainer &trainer, const std::string &folder,
-                         Retention retention, std::string data)
+                         Retention retention, std::string data,
+                         bool allow_changes)
     : trainer(trainer), folder(folder), data(std::move(data)),
-      checkpoints(folder, std::move(retention)) {}
+      allow_changes(allow_changes), checkpoints(folder, std::move(retention)) {}
 
 Identity Checkpoints::identity() const {
   const std::string text = trainer.setup().text + data;
   return {trainer.plan().model_hash(),
           contentHash(
               {reinterpret_cast<const uint8_t *>(text.data()), text.size()}),
-          text};
+          text, allow_changes};
 }
 
 /// What the checkpoint changes, if the trainer may go on from it.
@@ -70,11 +88,12 @@ Checkpoints::accept(const Expected<Checkpoint> &checkpoint,
                     uint64_t seed) const {
   if (!checkpoint)
     return checkpoint.status();
-  if (checkpoint->progress.seed != seed)
+  if (checkpoint->progress.seed != seed && !allow_changes)
     return Status::error("'" + checkpoint->folder +
                          "' was made with the seed " +
                          std::to_string(checkpoint->progress.seed) +
-                         ": give the same seed to go on");
+                         ": give the same seed to go on, or allow changes "
+                         "(--allow-changes)");
   return changesTo(*checkpoint, trainer);
 }
 
@@ -101,6 +120,7 @@ Expected<Resumed> Checkpoints::resume(uint64_t seed) {
     return status;
   if (Status status = take(*found, *changes); !status.ok())
     return status;
+  describeChanges(resumed.progress, seed, resumed.remarks);
   return resumed;
 }
 
@@ -112,7 +132,25 @@ Expected<Resumed> Checkpoints::load(uint64_t seed) {
     return status;
   if (Status status = take(*found, *changes); !status.ok())
     return status;
-  return Resumed{found->progress, {}};
+  Resumed resumed{found->progress, {}};
+  describeChanges(resumed.progress, seed, resumed.remarks);
+  return resumed;
+}
+
+void Checkpoints::describeChanges(const Progress &found, uint64_t seed,
+                                  std::vector<std::string> &remarks) const {
+  std::string differs;
+  if (const Identity here = identity(); !(found.identity == here)) {
+    differs = describeDifference(found.identity, here, kMostChanges);
+    if (differs.empty())
+      differs = "the set-up differs";
+  }
+  if (found.seed != seed)
+    differs += (differs.empty() ? "" : ", ") + std::string("the seed is ") +
+               std::to_string(found.seed) + " there and " +
+               std::to_string(seed) + " here";
+  if (!differs.empty())
+    remarks.push_back("goes on with changes: " + differs);
 }
 
 /// Later checkpoints than the newest whole one get another name.

@@ -26,14 +26,15 @@ struct Resumed {
 class Checkpoints {
 public:
   /// `trainer` must outlive the object. `data`: what else must be the same to
-  /// go on, as text.
+  /// go on, as text. `allow_changes`: it need not be, and neither the set-up
+  /// and the seed; the remarks say what differs.
   Checkpoints(Trainer &trainer, const std::string &folder, Retention retention,
-              std::string data);
+              std::string data, bool allow_changes = false);
 
   /// Loads the newest whole checkpoint into the trainer, and says where its
-  /// training was. `seed` must be that of the checkpoint. Damaged checkpoints
-  /// after it get another name. After an error all states are as before. All
-  /// processes of the training read the files.
+  /// training was. `seed` must be that of the checkpoint, as the set-up.
+  /// Damaged checkpoints after it get another name. After an error all states
+  /// are as before. All processes of the training read the files.
   Expected<Resumed> resume(uint64_t seed);
   /// The same from the checkpoint that is the folder itself, whole or refused.
   Expected<Resumed> load(uint64_t seed);
@@ -48,10 +49,13 @@ private:
   accept(const Expected<Checkpoint> &checkpoint, uint64_t seed) const;
   Status take(const Checkpoint &checkpoint,
               const std::vector<StateChange> &changes);
+  void describeChanges(const Progress &found, uint64_t seed,
+                       std::vector<std::string> &remarks) const;
   Status setDamagedAside(int64_t newest, std::vector<std::string> &remarks);
 
   Trainer &trainer;
   const std::string folder, data;
+  const bool allow_changes;
   CheckpointFolder checkpoints;
 };
 

@@ -7,6 +7,7 @@
 
 #include "runtime/trainer/TrainedModel.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/base/Slots.h"
 #include "runtime/train/ContentHash.h"
 #include "runtime/train/ModelExport.h"
@@ -123,7 +124,7 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
   });
 }
 
-Status loadWeights(Trainer &trainer, const std::string &path) {
+Expected<std::string> loadWeights(Trainer &trainer, const std::string &path) {
   auto file = readSafetensors(path);
   if (!file)
     return file.status();
@@ -141,11 +142,23 @@ Status loadWeights(Trainer &trainer, const std::string &path) {
                            found->second->typeText() +
                            ", and the model's is of another type or shape");
     changes.push_back({i, found->second});
+    byName.erase(found);
   }
   if (changes.empty())
     return Status::error("'" + path +
                          "' has no tensor with the name of a parameter");
-  return writeStates(trainer, changes);
+  if (Status status = writeStates(trainer, changes); !status.ok())
+    return status;
+  std::vector<std::string> unused;
+  for (const auto &[name, tensor] : byName)
+    unused.push_back(name);
+  return unused.empty()
+             ? std::string()
+             : "'" + path + "' has " +
+                   abi::countOf(static_cast<int64_t>(unused.size()), "tensor") +
+                   " that the artifact does not train, and which are not "
+                   "loaded: " +
+                   abi::namesText(unused);
 }
 
 } // namespace partita::runtime::train

@@ -25,8 +25,9 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
                      const std::string &output);
 
 /// Loads the parameters of this process from a file of safetensors, by their
-/// names. After an error all states are as before.
-Status loadWeights(Trainer &trainer, const std::string &path);
+/// names. After an error all states are as before. Returns a remark for people
+/// on tensors of the file that the trainer does not train; empty if none.
+Expected<std::string> loadWeights(Trainer &trainer, const std::string &path);
 
 } // namespace partita::runtime::train
 

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import shutil
 import signal as signals
@@ -604,6 +605,64 @@ def check_load(work, artifact, data, held, folder, loss):
         raise Failure(f"--load: evaluated as {lines[-1]['eval']}, and before it was saved as {loss}")
 
 
+def check_changed(work):
+    """A training goes on with another set-up, if it is allowed to: as PyTorch's, whose rate is changed in the midst of it, would. Parameters that one of the two
+    does not train are an error, and --load says which it leaves out."""
+    case, folder, exported = case_named("sgd-decay"), work / "changed", work / "changed.onnx"
+    data, first, flags = write_data(work, case, "f64"), compile_case(work, case, "f64"), case.flags()
+    at = flags.index("--optimizer") + 1
+
+    def compiled(name, *more, optimizer=flags[at]):
+        compile_model(work / f"{case.model}.f64.onnx", work / f"{name}.partita", *flags[:at], optimizer, *flags[at + 1:], *more)
+        return work / f"{name}.partita"
+
+    train(first, *data, folder=folder, steps=3)
+    shutil.copytree(folder, work / "begun")
+    # A rate that is halved after three steps is that of a schedule that does so.
+    whole = compiled("scheduled", "--schedule-rate", "step,every=3,factor=0.5")
+    wanted = train(whole, *data, "--export", exported, folder=work / "whole", steps=5)
+    bytes_wanted, halved = exported.read_bytes(), re.sub(r"learning_rate=([\d.]+)", lambda rate: f"learning_rate={float(rate[1]) / 2}", flags[at])
+    artifact = compiled("halved", optimizer=halved)
+    go_on = ["--train", *data, "--order", "in-order", "--steps", 5, "--report-every", 1, "--export", exported, "--checkpoint", folder, "--resume"]
+    said = run_artifact(artifact, *go_on, expect=1)
+    if "learning_rate.0 is " not in said or "--allow-changes" not in said:
+        raise Failure(f"another rate: {said}")
+    said = run_artifact(artifact, *go_on, "--allow-changes")
+    if not re.search(r"remark: goes on with changes: learning_rate.0 is [\d.]+ there and [\d.]+ here\n", said):
+        raise Failure(f"another rate that is allowed: {said}")
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    if [line["loss"] for line in lines] != [line["loss"] for line in wanted] or exported.read_bytes() != bytes_wanted:
+        raise Failure("a training with half the rate after three steps has other bits than one whose schedule halves it")
+    # From here on nothing changes.
+    said = run_artifact(artifact, *["--train", *data, "--order", "in-order", "--steps", 6, "--checkpoint", folder, "--resume", "--allow-changes"])
+    if "remark" in said:
+        raise Failure(f"nothing has changed: {said}")
+
+    def goes_on(artifact, text, *more, expect=0):
+        shutil.rmtree(folder)
+        shutil.copytree(work / "begun", folder)
+        said = run_artifact(artifact, *go_on[:-1], "--resume", "--allow-changes", *more, expect=expect)
+        if text not in said:
+            raise Failure(f"allowed changes: {text!r} is not said:\n{said}")
+
+    goes_on(first, "goes on with changes: the seed is 0 there and 3 here", "--seed", 3)
+    goes_on(compiled("skips", "--on-nonfinite", "skip"), 'goes on with changes: on_nonfinite is "" there and "skip" here')
+    flags[flags.index("--micro-batches") + 1] = 1
+    goes_on(compiled("micro"), "micro_batches is 8 there and 1 here")
+    name = next(tensor.name for tensor in onnx.load(work / f"{case.model}.f64.onnx").graph.initializer)
+    frozen, weights = compiled("frozen", "--freeze", name), folder / "step-00000003" / "model.safetensors"
+    goes_on(frozen, f"has trained '{name}', which the artifact does not train; --load {weights} begins anew", expect=1)
+    goes_on(compiled("adam", optimizer="adam"), "it is a checkpoint of another optimizer; --load", expect=1)
+    said = run_artifact(frozen, "--train", *data, "--steps", 1, "--load", weights)
+    if f"has 1 tensor that the artifact does not train, and which are not loaded: {name}" not in said:
+        raise Failure(f"--load of a frozen parameter: {said}")
+    train(frozen, *data, folder=work / "of-frozen", steps=1)
+    said = run_artifact(first, "--train", *data, "--steps", 2, "--order", "in-order", "--checkpoint", work / "of-frozen", "--resume", "--allow-changes", expect=1)
+    if f"has no '{name}' of the artifact's type and shape: it is a checkpoint of another model, or froze it" not in said:
+        raise Failure(f"a parameter that was frozen: {said}")
+    print("a training goes on with what was allowed to change, as a schedule would have it")
+
+
 def check_exported(work):
     """The trained model in ONNX Runtime, compiled again, and as --eval-data sees it."""
     for name in ("mnist-momentum", "transformer-adamw", "lstm-adam", "sgd-decay"):
@@ -1112,7 +1171,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_shared, check_orders, check_recomputed, check_killed, check_signals, check_scale, check_published, check_exported, check_odd, check_same, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_shared, check_orders, check_recomputed, check_killed, check_signals, check_scale, check_published, check_changed, check_exported, check_odd, check_same, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

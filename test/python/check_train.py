@@ -77,6 +77,12 @@ def check_goes_on(learned):
         assert states(trainer) == learned
         fails("set-up", trainer.resume, FOLDER / "command")
         fails("set-up", trainer.resume, FOLDER / "command", order="shuffled")
+    with partita.Trainer(FOLDER / "digits.partita", seed=SEED + 1, allow_changes=True, **OPTIONS) as trainer:
+        trainer.resume(FOLDER / "command", order="shuffled")
+        assert states(trainer) == learned
+        assert trainer.remark == f"goes on with changes: order is in-order there and shuffled here, the seed is {SEED} there and {SEED + 1} here", trainer.remark
+    with partita.Trainer(FOLDER / "digits.partita", seed=SEED, **OPTIONS) as trainer:
+        trainer.load_checkpoint(FOLDER / "command" / "step-00000007", order="in-order")
         damaged = FOLDER / "damaged"
         shutil.copytree(FOLDER / "command", damaged)
         for name in "model.safetensors", "optimizer.safetensors":
@@ -93,6 +99,7 @@ def check_goes_on(learned):
         trainer.load_weights(FOLDER / "command" / "step-00000007" / "model.safetensors")
         for name, state in trainer.states.items():
             assert (trainer.state(name).tobytes() == learned[name]) == (state.role == "parameter"), name
+        assert trainer.remark == "", trainer.remark
         fails("has no tensor with the name of a parameter", trainer.load_weights, FOLDER / "loop" / "step-00000007" / "optimizer.safetensors")
 
 

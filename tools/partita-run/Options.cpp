@@ -245,6 +245,11 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--resume", train.resume,
                "Go on from the newest checkpoint in --checkpoint")
       ->group(training);
+  app.add_flag("--allow-changes", train.allowChanges,
+               "With --resume: go on from a checkpoint of another set-up, such "
+               "as another learning rate, schedule, order or seed; a remark "
+               "says what differs")
+      ->group(training);
   app.add_option("--load", train.load,
                  "Begin with the parameters of a .safetensors file")
       ->group(training)
@@ -454,6 +459,8 @@ int parseOptions(int argc, char **argv, Options &options) {
     return refuse("--batch-delay belongs to --benchmark --rate R");
   if (options.training.resume && options.training.checkpoint.empty())
     return refuse("--resume: from where? Give --checkpoint FOLDER, too");
+  if (options.training.allowChanges && !options.training.resume)
+    return refuse("--allow-changes: of what? Give --resume, too");
   if (app.count("--keep-best") && (options.training.checkpoint.empty() ||
                                    options.training.evalData.empty()))
     return refuse("--keep-best needs checkpoints and evaluations: give "
@@ -464,8 +471,8 @@ int parseOptions(int argc, char **argv, Options &options) {
   for (const char *name :
        {"--data", "--eval-data", "--epochs", "--steps", "--eval-every",
         "--report-every", "--outputs", "--order", "--seed", "--checkpoint",
-        "--checkpoint-every", "--keep", "--keep-best", "--resume", "--load",
-        "--export"})
+        "--checkpoint-every", "--keep", "--keep-best", "--resume",
+        "--allow-changes", "--load", "--export"})
     if (app.count(name) && !options.training.isOn)
       return refuse(
           (std::string(name) + " belongs to --train: give it, too").c_str());

@@ -34,6 +34,7 @@ struct TrainingOptions {
   int keep = 3;                ///< checkpoints
   std::string keepBest;        ///< metric whose best checkpoint stays, too
   bool resume = false;
+  bool allowChanges = false;
   std::string load;     ///< .safetensors with parameters to begin with
   std::string exportTo; ///< where to write the trained model
 };

@@ -50,7 +50,7 @@ class DeviceProfileStruct(ctypes.Structure):
 
 class TrainerOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int), ("pin", ctypes.c_int), ("trust_weights", ctypes.c_int), ("cpu_level", ctypes.c_int),
-                ("timeout_s", ctypes.c_double), ("seed", ctypes.c_uint64)]
+                ("timeout_s", ctypes.c_double), ("seed", ctypes.c_uint64), ("allow_changes", ctypes.c_int)]
 
 
 class StateStruct(ctypes.Structure):

@@ -72,17 +72,19 @@ class Trainer:
     trust_weights   do not check the weights
     timeout         seconds that devices wait for one another at most
     seed            of initial values that are drawn, and of dropout
+    allow_changes   go on from checkpoints of another seed, order or set-up, such as another learning rate; `remark` says what differs
 
     A loop has the bits of partita-run --train, if it gives the same samples in the same order. An array with a wrong label or index is an InputError, and
     changes no state. After another error of a step the parameters are lost: steps, evaluations, checkpoints and exports fail then until a checkpoint is
     loaded.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int = 0, pin: bool = True, trust_weights: bool = False, timeout: float = 60, seed: int = 0):
+    def __init__(self, path: str | os.PathLike[str], *, threads: int = 0, pin: bool = True, trust_weights: bool = False, timeout: float = 60, seed: int = 0,
+                 allow_changes: bool = False):
         self._trainer = ctypes.c_void_p()
         if not 0 <= seed < 2**64:
             raise Error(f"the seed is {seed}: give a number from 0 to 2**64 - 1")
-        options = TrainerOptions(ctypes.sizeof(TrainerOptions), threads, pin, trust_weights, 0, timeout, seed)
+        options = TrainerOptions(ctypes.sizeof(TrainerOptions), threads, pin, trust_weights, 0, timeout, seed, allow_changes)
         check(library.partita_trainer_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._trainer)))
         self.inputs = read_ports(self._trainer, library.partita_trainer_input_count, library.partita_trainer_input)
         self.states: dict[str, State] = self._read_states()  # by name, in the order of the artifact
@@ -105,7 +107,7 @@ class Trainer:
 
     @property
     def remark(self) -> str:
-        """What the user should know of how the model was loaded, or went on from a checkpoint, in lines."""
+        """What the user should know of how the model was loaded, went on from a checkpoint, or did not take of loaded weights, in lines."""
         return library.partita_trainer_remark(self._handle()).decode()
 
     def step(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> Step:

@@ -368,6 +368,32 @@ TEST_F(TrainerCapi, DamagedCheckpointsChangeNothing) {
   EXPECT_EQ(weight(), 7);
 }
 
+TEST_F(TrainerCapi, GoesOnWithAnotherSeedIfThatIsAllowed) {
+  ASSERT_EQ(step({1, 2, 3}), PARTITA_OK);
+  ASSERT_EQ(partita_trainer_save(trainer, folder.c_str(), 1, nullptr),
+            PARTITA_OK);
+  partita_trainer_options options;
+  partita_default_trainer_options(&options);
+  options.seed = 9;
+  for (int allowed : {0, 1}) {
+    options.allow_changes = allowed;
+    partita_trainer *other = nullptr;
+    ASSERT_EQ(partita_trainer_open(path.c_str(), &options, &other), PARTITA_OK)
+        << partita_last_error();
+    const partita_status status =
+        partita_trainer_resume(other, folder.c_str(), nullptr);
+    if (allowed) {
+      EXPECT_EQ(status, PARTITA_OK) << partita_last_error();
+      EXPECT_EQ(partita_trainer_steps(other), 1);
+      EXPECT_STREQ(partita_trainer_remark(other),
+                   "goes on with changes: the seed is 0 there and 9 here");
+    } else {
+      says(status, "was made with the seed 0");
+    }
+    partita_trainer_close(other);
+  }
+}
+
 TEST_F(TrainerCapi, LoadsWeightsOfItsCheckpoints) {
   ASSERT_EQ(step({1, 2, 3}), PARTITA_OK);
   ASSERT_EQ(partita_trainer_save(trainer, folder.c_str(), 1, nullptr),

@@ -18,13 +18,14 @@ using runtime::Expected;
 using runtime::Status;
 
 RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep,
-                     const std::string &metric, std::string data)
+                     const std::string &metric, std::string data,
+                     bool allowChanges)
     : trainer(trainer), folder(folder),
       checkpoints(trainer, folder,
                   {.last = keep,
                    .metric = metric,
                    .larger_is_better = metric != "eval_loss"},
-                  std::move(data)) {}
+                  std::move(data), allowChanges) {}
 
 Expected<runtime::train::Progress> RunFolder::resume(uint64_t seed) {
   auto resumed = checkpoints.resume(seed);

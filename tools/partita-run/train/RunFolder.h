@@ -24,9 +24,11 @@ class RunFolder {
 public:
   /// `trainer` must outlive the object. `keep`: checkpoints that stay.
   /// `metric`: the best by it stays as well; empty: none does.
-  /// `data`: what else must be the same to go on, as text.
+  /// `data`: what else must be the same to go on, as text. `allowChanges`: it
+  /// need not be, nor set-up and seed.
   RunFolder(runtime::train::Trainer &trainer, const std::string &folder,
-            int keep, const std::string &metric, std::string data);
+            int keep, const std::string &metric, std::string data,
+            bool allowChanges);
 
   /// Loads the newest whole checkpoint into the trainer, and returns where its
   /// training was. `seed` must be that of the checkpoint.

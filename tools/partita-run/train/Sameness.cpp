@@ -27,7 +27,7 @@ std::string flagsText(const Options &options) {
        << ' ' << training.reportEvery << ' ' << training.outputs << ' '
        << training.order << ' ' << training.seed << ' '
        << training.checkpointEvery << ' ' << training.keepBest << ' '
-       << training.resume << training.evalData.empty()
+       << training.resume << training.allowChanges << training.evalData.empty()
        << training.checkpoint.empty() << training.load.empty()
        << training.exportTo.empty() << options.wantsProfile();
   return text.str();

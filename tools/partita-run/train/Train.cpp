@@ -214,9 +214,13 @@ private:
     if (!begun)
       return begun.status();
     drawnStates = *begun;
-    return options.training.load.empty()
-               ? Status()
-               : runtime::train::loadWeights(*trainer, options.training.load);
+    if (options.training.load.empty())
+      return Status();
+    auto unused = runtime::train::loadWeights(*trainer, options.training.load);
+    if (unused && !unused->empty() && job.root())
+      std::fprintf(stderr, "partita-run: remark: --load: %s\n",
+                   unused->c_str());
+    return unused.status();
   }
 
   Status openSamples() {
@@ -300,9 +304,9 @@ private:
     const TrainingOptions &training = options.training;
     if (training.checkpoint.empty())
       return Status();
-    folder = std::make_unique<RunFolder>(*trainer, training.checkpoint,
-                                         training.keep, training.keepBest,
-                                         "\norder " + training.order);
+    folder = std::make_unique<RunFolder>(
+        *trainer, training.checkpoint, training.keep, training.keepBest,
+        "\norder " + training.order, training.allowChanges);
     if (training.resume) {
       auto found = folder->resume(training.seed);
       if (!found)
