@@ -23,7 +23,7 @@ COSINE = {"kind": "cosine", "steps": 100, "warmup": 10, "final": 3e-5}
 # What is put beside a loss. All of the first are right, and all of the second are wrong.
 RIGHT = (
     {"reduction": "sum"}, {"freeze": "*bias"}, {"train_only": ["*weight", "*bias"]}, {"clip_norm": 0}, {"clip_norm": 1.5}, {"micro_batches": 3},
-    {"recompute": "none"}, {"recompute": "full", "recompute_nodes": "*"}, {"recompute_nodes": []}, {"optimizer_state": "host"}, {"on_nonfinite": "skip"},
+    {"recompute": "none"}, {"recompute": "full", "recompute_nodes": "*"}, {"recompute_nodes": []}, {"optimizer_state": "host"}, {"on_nonfinite": "skip"}, {"mixed_precision": "bf16"},
     {"loss": "cross_entropy:probabilities"}, {"loss": {**LOSS, "labels": "label", "ignore_index": -1, "label_smoothing": 0.1, "reduction": "sum", "axis": 1}},
     {"loss": {"kind": "huber", "output": "probabilities", "target": "values", "delta": 2}},
     {"optimizer": "sgd,momentum=0.9"}, {"optimizer": {"kind": "sgd", "momentum": 0.9, "nesterov": True}}, {"optimizer": {"kind": "sgd", "dampening": 0.1, "momentum": 0.5}},
@@ -37,7 +37,7 @@ RIGHT = (
 )
 WRONG = (
     {"nonsense": 1}, {"reduction": "median"}, {"freeze": {"a": 1}}, {"clip_norm": -1}, {"clip_norm": "much"}, {"micro_batches": 0}, {"micro_batches": 1.5},
-    {"recompute": "most"}, {"recompute": ["full"]}, {"optimizer_state": "disk"}, {"on_nonfinite": "ignore"}, {"recompute_nodes": {"a": 1}},
+    {"recompute": "most"}, {"recompute": ["full"]}, {"optimizer_state": "disk"}, {"on_nonfinite": "ignore"}, {"mixed_precision": "f16"}, {"recompute_nodes": {"a": 1}},
     {"loss": {"kind": "cross_entropy"}}, {"loss": {"output": "probabilities"}}, {"loss": {**LOSS, "kind": "nonsense"}}, {"loss": {**LOSS, "nonsense": 1}}, {"loss": [1]},
     {"loss": {**LOSS, "label_smoothing": 2}}, {"loss": {"kind": "huber", "output": "probabilities", "delta": 0}},
     {"optimizer": {"learning_rate": 1}}, {"optimizer": {"kind": "nonsense"}}, {"optimizer": {"kind": "adamw", "nonsense": 1}}, {"optimizer": {"kind": "adam", "betas": [0.9, 1]}},

@@ -71,6 +71,23 @@ FailureOr<int64_t> checkMachine(Location loc, const CompileOptions &options,
   return cores;
 }
 
+LogicalResult checkPrecision(Location loc, const CompileOptions &options,
+                             ArrayRef<std::string> targets) {
+  if (options.mixedPrecision.empty())
+    return success();
+  if (options.mixedPrecision == "f16" && !options.autodiff.loss.empty())
+    return emitError(loc) << "--mixed-precision f16: small derivatives would "
+                             "be 0 in f16; give --mixed-precision bf16";
+  for (const std::string &target : getTargets(options, targets))
+    if (!codegen::findBackend(codegen::splitTarget(target).first)
+             ->hasCpuLevels())
+      return success();
+  if (options.autodiff.results != autodiff::LossResults::beside)
+    emitRemark(loc) << "--mixed-precision " << options.mixedPrecision
+                    << " changes nothing: CPUs compute in f32";
+  return success();
+}
+
 LogicalResult checkTraining(Location loc, const CompileOptions &options,
                             ArrayRef<std::string> targets) {
   if (options.sumsMicroBatches())

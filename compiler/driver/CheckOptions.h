@@ -28,6 +28,11 @@ mlir::FailureOr<int64_t> checkMachine(mlir::Location loc,
                                       const CompileOptions &options,
                                       llvm::ArrayRef<std::string> targets);
 
+/// Whether the devices compute products of halves, and derivatives bear them.
+mlir::LogicalResult checkPrecision(mlir::Location loc,
+                                   const CompileOptions &options,
+                                   llvm::ArrayRef<std::string> targets);
+
 /// What cannot be trained, or have its gradients summed, yet.
 mlir::LogicalResult checkTraining(mlir::Location loc,
                                   const CompileOptions &options,

@@ -69,6 +69,8 @@ struct CompileOptions {
   bool libraryCalls = true;
   /// On GPUs attention is one call of cuDNN, where that has engines for it.
   bool attentionCalls = false;
+  /// The type that products have in a model of f32: bf16 or f16. Empty: f32.
+  std::string mixedPrecision;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

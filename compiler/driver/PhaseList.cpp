@@ -100,6 +100,7 @@ std::vector<PhaseRun> getModelPhases(const CompileOptions &options,
     to.canonicalize = hasLoss || options.parameters;
     to.libraryCalls = options.libraryCalls;
     to.attentionCalls = options.attentionCalls;
+    to.mixedPrecision = options.mixedPrecision;
   }));
   return phases;
 }

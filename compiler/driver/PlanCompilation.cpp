@@ -77,7 +77,8 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
 
   begin(reading);
   FailureOr<int64_t> said = pipeline::readReplicas(loc, options.partition);
-  if (failed(said) || failed(checkTraining(loc, options, targets)))
+  if (failed(said) || failed(checkPrecision(loc, options, targets)) ||
+      failed(checkTraining(loc, options, targets)))
     return failure();
   replicas = *said;
   auto imported = importPlan(context, options, replicas);

@@ -85,12 +85,14 @@ void addTrain(OpPassManager &pm, const TrainOptions &options) {
 void addOptimize(OpPassManager &pm, const OptimizeOptions &options) {
   if (!options.expose.empty())
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
-  if (options.reference)
+  if (options.reference) {
+    simplify::addMixedPrecision(pm, options.mixedPrecision);
     return pm.addPass(createCSEPass()); // for what nobody reads
+  }
   if (options.canonicalize)
     simplify::addCanonicalPasses(pm);
-  simplify::addOptimizePasses(pm,
-                              {options.libraryCalls, options.attentionCalls});
+  simplify::addOptimizePasses(pm, {options.libraryCalls, options.attentionCalls,
+                                   options.mixedPrecision});
 }
 
 } // namespace

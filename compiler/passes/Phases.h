@@ -125,6 +125,9 @@ struct OptimizeOptions : mlir::PassPipelineOptions<OptimizeOptions>,
                            "libraries compute what loops can, too", true};
   Value<bool> attentionCalls{*this, "attention-calls",
                              "on GPUs, attention is a call of its own"};
+  Value<std::string> mixedPrecision{
+      *this, "mixed-precision",
+      "type of products in models of f32: bf16 or f16; empty: f32"};
 };
 extern const Phase<OptimizeOptions> kOptimize;
 

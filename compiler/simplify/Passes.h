@@ -15,6 +15,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <memory>
+#include <string>
 
 namespace partita::simplify {
 
@@ -33,7 +34,12 @@ struct OptimizeOptions {
   bool libraryCalls = true;
   /// Attention is a call, where a backend has one only if somebody asks for it.
   bool attentionCalls = false;
+  /// The type of products in models of f32: bf16, f16, or empty for f32.
+  std::string mixedPrecision;
 };
+
+/// Adds the pass that changes the type of products, if there is one.
+void addMixedPrecision(mlir::OpPassManager &pm, const std::string &type);
 
 /// Adds the passes that make a model faster. Afterwards every weight has a use,
 /// images are channels-last, and ops that depend on weights only are separate

@@ -213,4 +213,30 @@ def ContractStatesPass : SimplifyPass<"nn-contract-states"> {
   }];
 }
 
+def MixedPrecisionPass : SimplifyPass<"nn-mixed-precision"> {
+  let summary = "multiply halves in a model of f32";
+  let options = [
+    Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">
+  ];
+  let description = [{
+    Factors of `nn.dot`, `nn.conv` and `nn.attention` are rounded to halves, and
+    so is what they give, which is f32 from there on. A bias that changes once a
+    step at most is added before, and a ReLU is computed before, if nobody else
+    needs what they read: libraries do both with the product. Everything else
+    stays f32: parameters, sums over samples, normalizations, softmax, losses,
+    optimizers. Elements that are only moved between two products stay halves.
+    What is computed when a model is loaded is not changed. Nothing is if all
+    targets are CPUs, which would compute halves in f32.
+
+    ```mlir
+    %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+    // becomes
+    %a = nn.cast %x : tensor<8x4xf32> -> tensor<8x4xbf16>
+    %b = nn.cast %w : tensor<4x2xf32> -> tensor<4x2xbf16>
+    %c = nn.dot %a, %b batch [] x [] contract [1] x [0] : tensor<8x4xbf16>, tensor<4x2xbf16> -> tensor<8x2xbf16>
+    %0 = nn.cast %c : tensor<8x2xbf16> -> tensor<8x2xf32>
+    ```
+  }];
+}
+
 #endif // PARTITA_COMPILER_SIMPLIFY_PASSES_TD

@@ -24,6 +24,11 @@ void addCanonicalPasses(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
 }
 
+void addMixedPrecision(OpPassManager &pm, const std::string &type) {
+  if (!type.empty())
+    pm.addNestedPass<func::FuncOp>(createMixedPrecisionPass({type}));
+}
+
 void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
@@ -43,6 +48,8 @@ void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   // Last of the rewrites: what follows sees the layout that is computed with.
   pm.addNestedPass<func::FuncOp>(createChannelsLastPass());
   pm.addNestedPass<func::FuncOp>(createContractStatesPass());
+  // Products have their last form: transposed states are read as they lie.
+  addMixedPrecision(pm, options.mixedPrecision);
   // Transposes that met vanish, and so does what they made dead.
   pm.addPass(createCanonicalizerPass());
   // Two consumers of one value have asked for the same transpose.

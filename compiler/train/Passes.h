@@ -50,6 +50,7 @@ struct TrainOptions {
   /// What a step does whose loss or gradients are not finite: stop or skip.
   /// Empty: nobody has said it, and nothing keeps it from changing states.
   std::string onNonfinite;
+  std::string mixedPrecision; ///< the type of products; empty: the model's
   bool optimizerOnHost = false; ///< what the optimizer keeps is not on devices
   /// All of it, and what only those who run the artifact need, as JSON.
   std::string description;

@@ -52,7 +52,8 @@ public:
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
           "loss, freeze, train_only, eval_mode, optimizer, groups, schedule, "
           "clip_norm, micro_batches, recompute, recompute_nodes, "
-          "optimizer_state, on_nonfinite, init, reduction and scale");
+          "optimizer_state, on_nonfinite, mixed_precision, init, reduction and "
+          "scale");
     checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
@@ -184,6 +185,8 @@ private:
       settings.optimizerState = readChoice(value, key, {"device", "host"});
     else if (key == "on_nonfinite")
       settings.onNonfinite = readChoice(value, key, {"stop", "skip"});
+    else if (key == "mixed_precision")
+      settings.mixedPrecision = readChoice(value, key, {"bf16"});
     else if (key == "reduction")
       settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
     else if (key == "init")
@@ -490,6 +493,7 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   train.recompute = settings.recompute.value_or("");
   train.recomputeNodes = settings.recomputeNodes;
   train.onNonfinite = settings.onNonfinite.value_or("");
+  train.mixedPrecision = settings.mixedPrecision.value_or("");
   train.optimizerOnHost = settings.optimizerState == "host";
   train.init = settings.init;
   for (const std::string &text : train.init)
@@ -544,6 +548,8 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
       {"micro_batches", train.microBatches},
       {"on_nonfinite", train.onNonfinite},
       {"scale", std::move(scales)}};
+  if (!train.mixedPrecision.empty())
+    all["mixed_precision"] = train.mixedPrecision;
   train.description = formatv("{0}", json::Value(std::move(all))).str();
   return Error::success();
 }

@@ -58,6 +58,7 @@ struct TrainSettings {
   std::vector<std::string> recomputeNodes;
   std::optional<std::string> optimizerState; ///< device or host
   std::optional<std::string> onNonfinite;    ///< stop or skip
+  std::optional<std::string> mixedPrecision; ///< bf16
   bool sums = false; ///< the loss is a sum, unless it says another thing
   std::map<std::string, InputScale> scale;
 };

@@ -10,6 +10,8 @@ pipelines  two devices, with streams in several orders, with graphs of units and
 replicas   two replicas of two stages that share what the optimizer keeps, and parameters too: those of one GPU within TOLERANCE, with the same bits in one process
            and in four; with `reproducible`, two replicas have the bits of one
 on_host    what an optimizer keeps in the memory of the host: the bits are the same, and the GPU holds as much less as the plan says
+mixed      products of bf16 in models of f32: the parameters of a network are those of NumPy with the same roundings; pipelines have the bits of one device, replicas
+           and cut tensors train nearly as one; a model infers nearly as in f32
 updates    an optimizer's updates of many parameters are few launches
 dropped    waits of streams that are left out in each step: with many of them a training goes wrong
 waits      a plan for two devices from which a step is taken that waits, sends or receives: it is refused
@@ -26,7 +28,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
-from execute import EMULATOR, TARGET, need_emulator
+from execute import EMULATOR, TARGET, compile_for_gpus, need_emulator
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run, some
 from training import case_named, parameters_of, train, write_data, write_model
 
@@ -46,6 +48,7 @@ FOUND = 0.4  # of the waits of streams. Many guard what others guard, too, or wh
 PARAMETERS = 150
 # Parameters that a launch updates.
 AT_ONCE = 64
+MIXED_BATCH = 16
 OPTIMIZERS = ("sgd,learning_rate=0.1", "adagrad", "adamw")
 
 
@@ -200,6 +203,75 @@ def check_on_host(work):
     print(f"{len(plans)} plans with moments on the host have the bits of those without, and a model trains on a GPU that is too small for its moments")
 
 
+def as_bf16(array):
+    """Rounded to the nearest number of bf16, to the even one of two; as f64."""
+    bits = np.asarray(array, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def mixed_by_numpy(parameters, x, target, steps, rate, rounded):
+    """Steps of SGD of two layers and a mean squared error, of two micro-batches. `rounded`: what each product reads and gives."""
+    w, b, v, c = (np.float64(parameters[name]) for name in ("w", "b", "v", "c"))
+    for step in range(steps):
+        sums = [np.zeros_like(each) for each in (w, b, v, c)]
+        samples = slice(step * 2 * MIXED_BATCH, (step + 1) * 2 * MIXED_BATCH)
+        for part, wanted in zip(np.split(x[samples], 2), np.split(target[samples], 2)):
+            read = rounded(part)
+            a = rounded(read @ rounded(w) + rounded(b))
+            h = np.maximum(a, 0)
+            dy = (rounded(h @ rounded(v) + rounded(c)) - wanted) / wanted.size  # 2 / (2 micro-batches)
+            da = rounded(rounded(dy) @ rounded(v).T) * (a > 0)
+            for sum, each in zip(sums, (rounded(read.T @ rounded(da)), da.sum(0), rounded(h.T @ rounded(dy)), dy.sum(0))):
+                sum += each
+        w, b, v, c = (np.float64(np.float32(each - rate * sum)) for each, sum in zip((w, b, v, c), sums))
+    return {"w": w, "b": b, "v": v, "c": c}
+
+
+def check_mixed(work):
+    noise, g, steps, rate = np.random.default_rng(9), Graph(np.float32), 6, 0.5
+    parameters = {"w": 0.3 * noise.standard_normal((24, 40)), "b": 0.3 * noise.standard_normal(40), "v": 0.3 * noise.standard_normal((40, 8)), "c": 0.3 * noise.standard_normal(8)}
+    g.node("Add", g.node("MatMul", g.node("Relu", g.node("Add", g.node("MatMul", "x", "w"), "b")), "v"), "c", outputs=["y"])
+    onnx.save(g.model(("x", g.kind, [MIXED_BATCH, 24]), ("y", g.kind, [MIXED_BATCH, 8]), parameters), work / "layers.onnx")
+    arrays = {"x": noise.standard_normal((2 * MIXED_BATCH * steps, 24)).astype(np.float32), "t": noise.standard_normal((2 * MIXED_BATCH * steps, 8)).astype(np.float32)}
+    for name, array in arrays.items():
+        np.save(work / f"layers.{name}.npy", array)
+    flags = ["--loss", "mse:y:t", "--optimizer", f"sgd,learning_rate={rate}", "--micro-batches", 2, "--mixed-precision", "bf16"]
+    layers = Learner("layers", work / "layers.onnx", flags, [word for name in arrays for word in ("--data", f"{name}={work}/layers.{name}.npy")])
+    _, exported = learn(work, layers, "mixed", env=environment(), steps=steps)
+    found, begun = parameters_of(exported), parameters_of(layers.model)
+    off = {}
+    for name, rounded in (("bf16", as_bf16), ("f32", np.float64)):
+        wanted = mixed_by_numpy(begun, arrays["x"], arrays["t"], steps, rate, rounded)
+        off[name] = max(np.linalg.norm(found[each] - wanted[each]) / np.linalg.norm(wanted[each] - begun[each]) for each in wanted)
+    # A sum that is added in another order is rounded to a neighbour now and then.
+    if not off["bf16"] < 1e-3 < off["f32"]:
+        raise Failure(f"products of bf16: of what was learned, {off['bf16']:.1e} differs from NumPy's with roundings, and {off['f32']:.1e} from that without")
+
+    count, tokens = 0, case_learner(work, "transformer-adamw")
+    tokens.flags += ["--mixed-precision", "bf16"]
+    plain, _ = learn(work, case_learner(work, "transformer-adamw"), "plain", env=environment(), steps=6)
+    one, exported = learn(work, tokens, "one", env=environment(), steps=6)
+    alone = exported.read_bytes()
+    for plan, same in ((("--devices", 2, "--schedule", "1f1b"), True), (("--devices", 2, "--recompute", "full"), True), (("--data-parallel", 2, "--zero", 3), False),
+                       (("--devices", 2, "--tensor-parallel", 2), False)):
+        lines, exported = learn(work, tokens, "plan", *plan, env=environment(4), steps=6)
+        if same and exported.read_bytes() != alone:
+            raise Failure(f"products of bf16, {plan}: other bits than on one device")
+        for others, what in ((one, "one device"), (plain, "f32")):
+            apart = max(abs(line["loss"] - other["loss"]) / abs(line["loss"]) for line, other in zip(lines, others, strict=True))
+            if not apart < 1e-2 or (others is plain and apart == 0):
+                raise Failure(f"products of bf16, {plan}: losses differ from those of {what} by {apart:.1e}")
+        count += 1
+
+    for kind in ("bf16", "f16"):
+        artifact, vectors = compile_for_gpus(work, "encoder/bert-toy-ort", more=("--mixed-precision", kind))
+        run([BIN / "partita-run", artifact, "--test-data", vectors, "--rtol", "0.02", "--atol", "0.02"], env=environment())
+        status, _ = run([BIN / "partita-run", artifact, "--test-data", vectors, "--rtol", "1e-7", "--atol", "1e-7"], env=environment(), expect=None)
+        if status != 1:
+            raise Failure(f"--mixed-precision {kind} rounds nothing")
+    print(f"products of bf16: NumPy's parameters, to {off['bf16']:.1e} of what was learned ({off['f32']:.1e} without roundings); {count} plans; a model infers")
+
+
 def first_module(text):
     """A training is printed as a module that learns and one that evaluates."""
     starts = [match.start() for match in re.finditer(r"^module", text, re.MULTILINE)]
@@ -274,7 +346,7 @@ def check_dropped(work):
 
 def main_parts():
     need_emulator()
-    parts = {"curves": check_curves, "pipelines": check_pipelines, "replicas": check_replicas, "on_host": check_on_host, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
+    parts = {"curves": check_curves, "pipelines": check_pipelines, "replicas": check_replicas, "on_host": check_on_host, "mixed": check_mixed, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
     wanted = sys.argv[1:] or list(parts)
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:

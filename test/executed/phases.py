@@ -45,6 +45,7 @@ def models():
         "heads": (gpt, tokens),
         "gpu": (gpt, (*tokens, "--target", "cuda:sm_90")),
         "gpu-attention": (bert, (*sentence, "--target", "cuda:sm_90", "--attention-calls")),
+        "gpu-mixed-precision": (bert, (*sentence, "--target", "cuda:sm_90", "--mixed-precision", "bf16")),
         "kinds": (bert, (*sentence, "--devices", "cuda:1,cpu:1", "--target", "cuda:sm_90")),
         "convolutions": (mnist, ("--devices", "2", "--data-parallel", "2")),
         "gradients": (digits, (*batch, "--gradients", "inputs", *LOSS, "--freeze", "*bias*")),

@@ -225,6 +225,8 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
     settings.optimizerState = raw.optimizerState;
   if (!raw.onNonfinite.empty())
     settings.onNonfinite = raw.onNonfinite;
+  if (!compile.mixedPrecision.empty())
+    settings.mixedPrecision = compile.mixedPrecision;
   settings.recomputeNodes.insert(settings.recomputeNodes.end(),
                                  raw.recomputeNodes.begin(),
                                  raw.recomputeNodes.end());
@@ -245,6 +247,7 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
   if (llvm::Error error =
           train::apply(settings, compile.autodiff, compile.train))
     return llvm::toString(std::move(error));
+  compile.mixedPrecision = compile.train.mixedPrecision;
   return "";
 }
 
@@ -522,6 +525,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       "where it has engines: they are compiled by NVRTC "
       "(libnvrtc.so), when the artifact is loaded; without the flag "
       "its products are calls, and its softmax a kernel");
+  app.add_option("--mixed-precision", compile.mixedPrecision,
+                 "compute products of matrices, convolutions and attention of "
+                 "an f32 model in bf16 or f16, and everything else in f32: "
+                 "on GPUs several times as fast; a training needs bf16")
+      ->check(CLI::IsMember({"bf16", "f16"}));
   app.add_option("--workspace", compile.partition.workspaceMiB,
                  "room for the library's scratch, MiB on each core (default: "
                  "1); part of the planned peak, which a run never passes")
