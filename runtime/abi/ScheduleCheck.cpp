@@ -1064,10 +1064,27 @@ std::string checkStates(const std::vector<CheckedProgram> &programs,
   return "";
 }
 
+/// A collective that nobody starts would leave each device what it has alone.
+std::string checkStarted(const std::vector<CheckedProgram> &programs,
+                         const CheckedNames &names) {
+  std::set<int> started;
+  for (const CheckedProgram &program : programs)
+    for (const ProgramAction &action : program.actions)
+      if (action.kind == ActionKind::start)
+        started.insert(action.subject);
+  for (size_t c = 0; c < names.collectives.size(); ++c)
+    if (!started.count(static_cast<int>(c)))
+      return "collective " + std::to_string(c) + " (" + names.collectives[c] +
+             ") never starts";
+  return "";
+}
+
 } // namespace
 
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names) {
+  if (std::string error = checkStarted(programs, names); !error.empty())
+    return error;
   Progress progress(programs, names);
   if (std::string error = progress.match(); !error.empty())
     return error;

@@ -101,6 +101,7 @@ def check_mixture(work):
     labels[noise.random(rows) < 0.2] = -100
     model = Model(work, "a mixture of experts", text, "cross_entropy:y", {"x": noise.standard_normal((rows, WIDTH)), "target": labels})
     compare(model, [("replica: 2", "", (0, 2)), ("replica: 3", "", (0,)), ("replica: 4", "", (0,)), ("replica: 2, stage: 2", "", (0,)), ("data: 2, replica: 2", "zero: 1", (0,)),
+                    ("data: 4, replica: 2", "", (0,)),
                     ("replica: 2, tensor: 2", "shard: {w1: [null, null, tensor], w2: [null, tensor, null]}", (0,))])
 
 

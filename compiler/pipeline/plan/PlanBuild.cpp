@@ -817,9 +817,9 @@ private:
         if (isUpdate(s))
           before.push_back(&work);
         split();
-        continue;
+      } else {
+        parts.back().work.push_back(&work);
       }
-      parts.back().work.push_back(&work);
       if (auto starts = startsBehind.find({s, static_cast<int>(index)});
           starts != startsBehind.end()) {
         parts.back().starts = starts->second;

@@ -435,6 +435,9 @@ TEST(ScheduleCheck, CollectivesWithoutTheirOtherHalf) {
   Collective q;
   q.finish(0, 0, q.to);
   expectError({q}, "finish of collective 0, micro-batch 0: nothing starts it");
+  // One of a plan that no device begins.
+  EXPECT_EQ(checkSchedule({Program(0)}, {{}, {}, {}, {"sum of w"}, {}}),
+            "collective 0 (sum of w) never starts");
   Collective twice;
   twice.run(twice.makes, 0).start(0, 0, twice.from).start(0, 0, twice.from);
   expectError({twice}, "it is under way");
