@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Recomputed.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
@@ -94,8 +95,8 @@ private:
       });
       for (Operation *op : others) {
         op->walk([](Operation *inner) {
-          for (StringRef name :
-               {nn::kClusterAttr, nn::kAccumulateAttr, nn::kWinogradAttr})
+          for (StringRef name : {nn::kClusterAttr, nn::kAccumulateAttr,
+                                 nn::kWinogradAttr, analysis::kYieldedAttr})
             inner->removeAttr(name);
         });
         decide(op->getRegion(0), codegen::getBackend(op));

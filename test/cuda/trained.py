@@ -10,6 +10,7 @@ pipelines  two devices, with streams in several orders, with graphs of units and
 replicas   two replicas of two stages that share what the optimizer keeps, and parameters too: those of one GPU within TOLERANCE, with the same bits in one process
            and in four; with `reproducible`, two replicas have the bits of one
 on_host    what an optimizer keeps in the memory of the host: the bits are the same, and the GPU holds as much less as the plan says
+kinds      GPUs and CPUs in one pipeline, which compute things again, too: the losses of the CPU within TOLERANCE
 mixed      products of bf16 in models of f32: the parameters of a network are those of NumPy with the same roundings; pipelines have the bits of one device, replicas
            and cut tensors train nearly as one; a model infers nearly as in f32
 updates    an optimizer's updates of many parameters are few launches
@@ -203,6 +204,18 @@ def check_on_host(work):
     print(f"{len(plans)} plans with moments on the host have the bits of those without, and a model trains on a GPU that is too small for its moments")
 
 
+def check_kinds(work):
+    learner, count = case_learner(work, "transformer-adagrad"), 0
+    lines, _ = learn(work, learner, "cpu", steps=6)
+    for flags in (("--devices", "cuda:1,cpu:1", "--recompute", "full"), ("--devices", "cpu:1,cuda:1", "--recompute", "standard"), ("--devices", "cuda:2,cpu:1", "--schedule", "zb_h1")):
+        others, _ = learn(work, learner, "kinds", *flags, env=environment(2), steps=6)
+        apart = max(abs(line["loss"] - other["loss"]) / abs(line["loss"]) for line, other in zip(lines, others, strict=True))
+        if not apart <= TOLERANCE:
+            raise Failure(f"{learner.name}, {flags}: losses differ from those of the CPU by {apart:.1e}")
+        count += 1
+    print(f"{count} pipelines of GPUs and CPUs learn as the CPU does")
+
+
 def as_bf16(array):
     """Rounded to the nearest number of bf16, to the even one of two; as f64."""
     bits = np.asarray(array, np.float32).view(np.uint32).astype(np.uint64)
@@ -346,7 +359,7 @@ def check_dropped(work):
 
 def main_parts():
     need_emulator()
-    parts = {"curves": check_curves, "pipelines": check_pipelines, "replicas": check_replicas, "on_host": check_on_host, "mixed": check_mixed, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
+    parts = {"curves": check_curves, "pipelines": check_pipelines, "replicas": check_replicas, "on_host": check_on_host, "kinds": check_kinds, "mixed": check_mixed, "updates": check_updates, "waits": check_waits, "dropped": check_dropped}
     wanted = sys.argv[1:] or list(parts)
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:

@@ -63,7 +63,7 @@ class Draw:
         if tensor > 1:
             flags += ["--tensor-parallel", tensor]
         if data * stages * tensor > 1:
-            flags += ["--devices", data * stages * tensor]
+            flags += ["--devices", self.kinds(stages) if TARGET and stages > 1 and data * tensor == 1 and self.chance(0.5) else data * stages * tensor]
         if stages > 1 and self.chance(0.8):
             schedule = choose(SCHEDULES)
             flags += ["--schedule", schedule]
@@ -77,6 +77,12 @@ class Draw:
             if self.chance(share):
                 flags += option
         return flags
+
+    def kinds(self, stages):
+        """GPUs and CPUs, in either order."""
+        first = self.random.randrange(1, stages)
+        kinds = self.random.sample(("cuda", "cpu"), 2)
+        return f"{kinds[0]}:{first},{kinds[1]}:{stages - first}"
 
 
 class Checker:
