@@ -8,6 +8,7 @@
 #include "compiler/cost/CostModels.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelFunction.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/ShardingCosts.h"
 #include "runtime/abi/Collectives.h"
@@ -32,8 +33,11 @@ public:
 
   void run() {
     SmallVector<dist::CollectiveOpInterface> collectives;
-    for (auto op : function.getOps<dist::CollectiveOpInterface>())
+    analysis::Rates known;
+    for (auto op : function.getOps<dist::CollectiveOpInterface>()) {
       collectives.push_back(op);
+      rates[op] = known.getRate(op.getOperation());
+    }
     SmallVector<dist::AllReduceOp> group;
     for (dist::CollectiveOpInterface collective : collectives) {
       auto next = dyn_cast<dist::AllReduceOp>(collective.getOperation());
@@ -66,11 +70,12 @@ private:
   }
 
   /// Whether stages that are decided later may separate what is combined here:
-  /// each of them has sums of gradients of its own.
-  bool mayBeApart(dist::AllReduceOp op) {
+  /// each of them has nodes, and sums of gradients, of its own.
+  bool mayBeApart(dist::AllReduceOp first, dist::AllReduceOp next) {
     return getInteger(function, kDeviceCountAttr, 1) > 1 &&
-           llvm::is_contained(op.getAxes().getAsValueRange<StringAttr>(),
-                              dist::kDataAxis);
+           (llvm::is_contained(first.getAxes().getAsValueRange<StringAttr>(),
+                               dist::kDataAxis) ||
+            getNodeNames(first.getLoc()) != getNodeNames(next.getLoc()));
   }
 
   /// Gradients are joined where they lie, when the plan is made: nothing is
@@ -85,10 +90,12 @@ private:
   /// is worth being copied.
   bool joins(ArrayRef<dist::AllReduceOp> group, dist::AllReduceOp next) {
     dist::AllReduceOp first = group[0];
+    // What is computed once a step cannot be with what each micro-batch needs.
     if (next.getKind() != first.getKind() ||
+        rates.lookup(next) != rates.lookup(first) ||
         next.getAxes() != first.getAxes() ||
         getType(next).getElementType() != getType(first).getElementType() ||
-        mayBeApart(first))
+        mayBeApart(first, next))
       return false;
     for (Operation *op : getOpsAfter(first, next))
       if (op == next.getOperation())
@@ -198,6 +205,7 @@ private:
 
   func::FuncOp function;
   const CostModel &machine;
+  llvm::DenseMap<Operation *, analysis::Rate> rates; ///< before any change
 };
 
 struct DistCombineCollectivesPass

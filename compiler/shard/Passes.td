@@ -224,8 +224,10 @@ def DistCombineCollectivesPass : ShardPass<"dist-combine-collectives"> {
     Tensors of several all_reduces are joined together, if that is faster by
     the cost model: one latency instead of several, but a copy. The all_reduces
     have the same reduction, axes and element type, no other collective is
-    between them, and none depends on another. Each element is combined as
-    before, so no bit changes. Gradients of replicas stay apart: `--plan-build`
+    between them, and none depends on another. All are computed once a step, or
+    all in each micro-batch; where there are several stages, which are decided
+    later, they are of one node. Each element is combined as before, so no bit
+    changes. Gradients of replicas stay apart: `--plan-build`
     joins them without a copy.
 
     ```mlir

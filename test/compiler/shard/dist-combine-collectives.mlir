@@ -48,3 +48,34 @@ func.func @apart(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf
   %4 = dist.all_reduce sum %x axes ["tensor"] reason "d" : tensor<8xf32>
   return %2, %3, %4 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// What each micro-batch needs, and what the update computes, stay apart.
+// CHECK-LABEL: func.func @rates
+// CHECK-COUNT-2: dist.all_reduce
+// CHECK-NOT: nn.concat
+func.func @rates(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %0 = nn.sum_micro_batches %x : tensor<8xf32>
+  %1 = dist.all_reduce sum %x axes ["tensor"] reason "a" : tensor<8xf32>
+  %2 = dist.all_reduce sum %0 axes ["tensor"] reason "b" : tensor<8xf32>
+  return %1, %2 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Stages are decided later: each of two may have one of these nodes. What one node sums stays with it.
+// CHECK-LABEL: func.func @nodes
+// CHECK-COUNT-2: dist.all_reduce {{.*}} : tensor<8xf32>
+// CHECK: nn.concat
+// CHECK: dist.all_reduce {{.*}} : tensor<32xf32>
+// CHECK-NOT: dist.all_reduce
+func.func @nodes(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>], dist.device_count = 2} {
+  %0 = dist.all_reduce sum %x axes ["tensor"] reason "a" : tensor<8xf32> loc("a")
+  %1 = dist.all_reduce sum %y axes ["tensor"] reason "b" : tensor<8xf32> loc("b")
+  %2 = dist.all_reduce sum %x axes ["tensor"] reason "c" : tensor<8xf32> loc("c")
+  %3 = dist.all_reduce sum %y axes ["tensor"] reason "c" : tensor<8xf32> loc("c")
+  %4 = dist.all_reduce sum %x axes ["tensor"] reason "c" : tensor<8xf32> loc("c")
+  %5 = dist.all_reduce sum %y axes ["tensor"] reason "c" : tensor<8xf32> loc("c")
+  return %0, %1, %2, %3, %4, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
