@@ -2,11 +2,12 @@
 
     python torch_peer.py export TASK FOLDER                           model.onnx with the parameters' names, in.npz with inputs and target
     python torch_peer.py exact TASK FILE.npz                          each parameter's gradient in f64, and as NAME.f32 in f32
-    python torch_peer.py step TASK eager|compiled THREADS [cuda]      the loss and all gradients
-    python torch_peer.py train TASK eager|compiled THREADS [cuda]     the same with AdamW, and gradients summed over micro-batches
+    python torch_peer.py step TASK eager|compiled THREADS [cuda] [bf16]   the loss and all gradients
+    python torch_peer.py train TASK eager|compiled THREADS [cuda] [bf16]  the same with AdamW, and gradients summed over micro-batches
 
 The last two carry out a step, print a line, and then measure for as many seconds as each line says that they read: they print the median, in ms a step.
 With `cuda`, the model and the samples are on GPU 0, products have no TF32, and GROUP steps are waited for at once.
+With `bf16`, products are of bf16 (torch.autocast).
 """
 
 import sys
@@ -31,8 +32,8 @@ def mnist():
 class Task:
     """name: that of a model, and `-BATCHxMICRO` with other sizes than a step of one sample."""
 
-    def __init__(self, name, device="cpu"):
-        self.device = device
+    def __init__(self, name, device="cpu", halves=False):
+        self.device, self.halves = device, halves
         self.name, _, sizes = name.partition("-")
         self.micro, self.batch = (int(n) for n in (sizes or "1x1").split("x"))
         torch.manual_seed(0)
@@ -59,10 +60,11 @@ class Task:
         return torch.randn(shape, generator=noise), torch.randint(0, 10, (count,), generator=noise)
 
     def loss(self, x, target):
-        y = self.model(x)
-        if target.is_floating_point():
-            return torch.nn.functional.mse_loss(y, target)
-        return torch.nn.functional.cross_entropy(y.flatten(0, -2), target.flatten())
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.halves):
+            y = self.model(x)
+            if target.is_floating_point():
+                return torch.nn.functional.mse_loss(y, target)
+            return torch.nn.functional.cross_entropy(y.flatten(0, -2), target.flatten())
 
     def write(self, folder):
         x, target = self.samples(self.batch)
@@ -113,8 +115,8 @@ class Task:
 
 def main():
     what, name, *others = sys.argv[1:]
-    device = others[2] if len(others) > 2 else "cpu"
-    task = Task(name, device)
+    device = "cuda" if "cuda" in others else "cpu"
+    task = Task(name, device, "bf16" in others)
     if what == "export":
         task.write(others[0])
     elif what == "exact":

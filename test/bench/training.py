@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Times training beside PyTorch, eager and compiled, in turns: what a gradient step of models takes, and what a training learns in a second.
 
-    training.py [--target cuda:sm_90] [--threads 2] [--turns 7] [--seconds 3] [--keep FOLDER] [TASK ...]
+    training.py [--target cuda:sm_90] [--mixed-precision] [--threads 2] [--turns 7] [--seconds 3] [--keep FOLDER] [TASK ...]
 
 A task is `step:MODEL`, the loss and all gradients of one sample (`step:MODEL-1xB`: of B), or `train:MODEL-NxB`, steps of AdamW of N micro-batches of B samples; by default those of the
-list below; with a --target of GPUs, all sides run on GPU 0. Prints the median of each and its quartiles, how many times as fast as the better of PyTorch's two Partita is in each turn, and how
+list below; with a --target of GPUs, all sides run on GPU 0; with --mixed-precision, products are of bf16 (PyTorch's by autocast), and no gradients
+are compared. Prints the median of each and its quartiles, how many times as fast as the better of PyTorch's two Partita is in each turn, and how
 far the gradients of parameters are from those that PyTorch computes in f64, as a part of their length: the largest and the median of Partita's, and of PyTorch's
 in f32. Exit status 1: one differs by more than 1e-4, and by more than twice what PyTorch's does.
 
@@ -34,7 +35,8 @@ def run(*command, **options):
 
 def machine(options):
     """partita-compile's flags that say what it compiles for."""
-    return ["--target", options.target] if options.target.startswith("cuda") else ["--target", options.target, "--threads", options.threads]
+    mixed = ["--mixed-precision", "bf16"] if options.mixed_precision else []
+    return ["--target", options.target, *mixed] if options.target.startswith("cuda") else ["--target", options.target, "--threads", options.threads, *mixed]
 
 
 class Torch:
@@ -42,7 +44,8 @@ class Torch:
 
     def __init__(self, what, name, kind, options):
         self.options = options
-        command = [sys.executable, TORCH, what, name, kind, str(options.threads), *(["cuda"] if options.target.startswith("cuda") else [])]
+        command = [sys.executable, TORCH, what, name, kind, str(options.threads), *(["cuda"] if options.target.startswith("cuda") else []),
+                   *(["bf16"] if options.mixed_precision else [])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def wait(self):
@@ -142,7 +145,7 @@ def bench(task, options, folder):
     what, _, name = task.partition(":")
     folder.mkdir(parents=True, exist_ok=True)
     mine = {"step": Step, "train": Train}[what](name, folder, options)
-    apart = mine.compare(name) if what == "step" else {}
+    apart = mine.compare(name) if what == "step" and not options.mixed_precision else {}
     peers = [Torch(what, name, kind, options) for kind in ("eager", "compiled")]
     for peer in peers:
         peer.wait()
@@ -169,6 +172,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=TASKS)
     parser.add_argument("--target", default="cpu", help="what Partita compiles for; PyTorch runs on GPU 0 if it is one (default: %(default)s)")
+    parser.add_argument("--mixed-precision", action="store_true", help="products of bf16")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3.0, help="of a measurement")
