@@ -617,10 +617,10 @@ def check_changed(work):
         return work / f"{name}.partita"
 
     train(first, *data, folder=folder, steps=3)
-    shutil.copytree(folder, work / "begun")
+    shutil.copytree(folder, work / "changed-begun")
     # A rate that is halved after three steps is that of a schedule that does so.
     whole = compiled("scheduled", "--schedule-rate", "step,every=3,factor=0.5")
-    wanted = train(whole, *data, "--export", exported, folder=work / "whole", steps=5)
+    wanted = train(whole, *data, "--export", exported, folder=work / "changed-whole", steps=5)
     bytes_wanted, halved = exported.read_bytes(), re.sub(r"learning_rate=([\d.]+)", lambda rate: f"learning_rate={float(rate[1]) / 2}", flags[at])
     artifact = compiled("halved", optimizer=halved)
     go_on = ["--train", *data, "--order", "in-order", "--steps", 5, "--report-every", 1, "--export", exported, "--checkpoint", folder, "--resume"]
@@ -640,7 +640,7 @@ def check_changed(work):
 
     def goes_on(artifact, text, *more, expect=0):
         shutil.rmtree(folder)
-        shutil.copytree(work / "begun", folder)
+        shutil.copytree(work / "changed-begun", folder)
         said = run_artifact(artifact, *go_on[:-1], "--resume", "--allow-changes", *more, expect=expect)
         if text not in said:
             raise Failure(f"allowed changes: {text!r} is not said:\n{said}")
@@ -656,8 +656,8 @@ def check_changed(work):
     said = run_artifact(frozen, "--train", *data, "--steps", 1, "--load", weights)
     if f"has 1 tensor that the artifact does not train, and which are not loaded: {name}" not in said:
         raise Failure(f"--load of a frozen parameter: {said}")
-    train(frozen, *data, folder=work / "of-frozen", steps=1)
-    said = run_artifact(first, "--train", *data, "--steps", 2, "--order", "in-order", "--checkpoint", work / "of-frozen", "--resume", "--allow-changes", expect=1)
+    train(frozen, *data, folder=work / "changed-frozen", steps=1)
+    said = run_artifact(first, "--train", *data, "--steps", 2, "--order", "in-order", "--checkpoint", work / "changed-frozen", "--resume", "--allow-changes", expect=1)
     if f"has no '{name}' of the artifact's type and shape: it is a checkpoint of another model, or froze it" not in said:
         raise Failure(f"a parameter that was frozen: {said}")
     print("a training goes on with what was allowed to change, as a schedule would have it")
