@@ -37,6 +37,7 @@ public:
       for (auto [index, node] : llvm::enumerate(graph.nodes))
         if (phaseOf(node) == Phase::forward && ofModel != isLoss(node))
           last = static_cast<int>(index);
+    findWholes();
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) == Phase::forward && !isGathered(node))
         addForward(static_cast<int>(index), node);
@@ -77,8 +78,13 @@ private:
 
   /// Whether a cluster is no node's. What counts labels needs nothing of the
   /// model, and must not go elsewhere than the rest of the loss.
-  static bool isLoss(const ClusterNode &node) {
-    return llvm::all_of(node.ops, isOfLoss);
+  bool isLoss(const ClusterNode &node) const {
+    return llvm::all_of(node.ops, isOfLoss) && !isEarly(node);
+  }
+
+  /// Whether it belongs to a node that comes later, and decides for itself.
+  bool isEarly(const ClusterNode &node) const {
+    return phases.isEarly(node.ops.front());
   }
 
   /// Whether a cluster of backward only moves elements that forward has made.
@@ -109,14 +115,53 @@ private:
     return found;
   }
 
+  /// The node of the model to which most of a cluster belongs, or "".
+  StringRef nodeOf(const ClusterNode &node) const {
+    auto names = getNodeNames(node.heaviest->getLoc());
+    return names.empty() || isLoss(node) || isEarly(node) ? StringRef()
+                                                          : names.front();
+  }
+
+  /// Whether a cluster reads one of forward that comes after `first`, and is
+  /// not of its own node.
+  bool readsBehind(const ClusterNode &node, int first) const {
+    SmallVector<Operation *> left(node.ops.begin(), node.ops.end());
+    while (!left.empty())
+      for (Value operand : left.pop_back_val()->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        auto made = graph.nodeOf.find(producer);
+        if (made == graph.nodeOf.end()) {
+          if (producer)
+            left.push_back(producer);
+        } else if (made->second > first &&
+                   phases.get(producer) == Phase::forward &&
+                   nodeOf(graph.nodes[made->second]) != nodeOf(node)) {
+          return true;
+        }
+      }
+    return false;
+  }
+
+  /// A node stays whole: its gradients go the other way through its parts. It
+  /// is where its first part is, if the others can be there, too.
+  void findWholes() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      const StringRef name = nodeOf(node);
+      if (phaseOf(node) != Phase::forward || isGathered(node) || name.empty())
+        continue;
+      auto [whole, isNew] = ofWhole.try_emplace(name, index);
+      if (!isNew && readsBehind(node, whole->second))
+        whole->second = static_cast<int>(index);
+    }
+  }
+
   void addForward(int index, const ClusterNode &node) {
-    leaders[index] = isLoss(node) ? last : index;
-    // A node stays whole: its gradients go the other way through its parts.
-    if (!isLoss(node))
-      if (auto names = getNodeNames(node.heaviest->getLoc()); !names.empty())
-        leaders[index] =
-            ofWhole.try_emplace(names.front(), index).first->second;
-    addNames(leaders[index], node);
+    auto whole = ofWhole.find(nodeOf(node));
+    leaders[index] = isLoss(node)             ? last
+                     : whole == ofWhole.end() ? index
+                                              : whole->second;
+    if (!isEarly(node))
+      addNames(leaders[index], node);
   }
 
   bool isGathered(const ClusterNode &node) const {
@@ -291,7 +336,7 @@ private:
       for (Operation *user : op->getUsers())
         if (auto it = graph.nodeOf.find(user);
             it != graph.nodeOf.end() && leaders[it->second] >= 0 &&
-            !isa<nn::SumMicroBatchesOp>(user))
+            !(isa<nn::AccumulatorOp>(op) && isa<nn::SumMicroBatchesOp>(user)))
           return leaders[it->second];
     return -1;
   }
@@ -305,7 +350,7 @@ private:
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
   llvm::StringMap<int> ofParameter;                ///< the first that reads it
   llvm::StringSet<> shared;      ///< parameters that several read
-  llvm::StringMap<int> ofWhole;  ///< the first cluster of a node
+  llvm::StringMap<int> ofWhole;  ///< the leader of a node's clusters
   llvm::StringMap<int> ofUpdate; ///< by the name of an update
 };
 

@@ -8,10 +8,10 @@
 #include "compiler/pipeline/phases/Phases.h"
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/nn/CheckAttr.h"
 
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -21,20 +21,20 @@ using dist::Phase;
 
 namespace {
 
-/// All ops from which a value is computed. What a guard chooses by is not
-/// followed. Replicas may gather the parts of what it has chosen.
+/// What an op is computed from. What a guard chooses by does not count.
+OperandRange getSources(Operation *op) {
+  const bool isGuard = isa<nn::SelectOp>(op) && op->hasAttr(nn::kGuardAttr);
+  return isGuard ? op->getOperands().slice(1, 1) : op->getOperands();
+}
+
+/// All ops from which a value is computed. Replicas may gather the parts of
+/// what a guard has chosen.
 void addSources(Value value, llvm::DenseSet<Operation *> &found) {
   SmallVector<Value> left = {value};
-  while (!left.empty()) {
-    Operation *op = left.pop_back_val().getDefiningOp();
-    if (!op || !found.insert(op).second)
-      continue;
-    if (auto guard = dyn_cast<nn::SelectOp>(op);
-        guard && guard->hasAttr(nn::kGuardAttr))
-      left.push_back(guard.getOperand(1));
-    else
-      llvm::append_range(left, op->getOperands());
-  }
+  while (!left.empty())
+    if (Operation *op = left.pop_back_val().getDefiningOp();
+        op && found.insert(op).second)
+      llvm::append_range(left, getSources(op));
 }
 
 } // namespace
@@ -76,6 +76,46 @@ Phases::Phases(func::FuncOp function) {
   for (Operation *op : active)
     if (Attribute cluster = op->getAttr(nn::kClusterAttr))
       phases[op] = ofCluster.lookup(cluster);
+  findEarly(active);
+}
+
+/// Nor must what that is made of: the derivative of a loss that is a sum may be
+/// known before the loss is, and be computed together with ops of forward.
+void Phases::findEarly(ArrayRef<Operation *> active) {
+  llvm::DenseMap<Attribute, SmallVector<Operation *>> members;
+  SmallVector<std::pair<Operation *, bool>> left; // and whether it is early
+  for (Operation *op : active) {
+    if (Attribute cluster = op->getAttr(nn::kClusterAttr))
+      members[cluster].push_back(op);
+    if (phases[op] == Phase::forward)
+      left.push_back({op, false});
+  }
+  llvm::DenseSet<Operation *> seen[2];
+  while (!left.empty()) {
+    auto [reader, isOfEarly] = left.pop_back_val();
+    for (Value source : getSources(reader)) {
+      Operation *op = source.getDefiningOp();
+      if (!op || early.contains(op))
+        continue;
+      auto found = phases.find(op);
+      if (found == phases.end()) { // a view, say
+        if (seen[isOfEarly].insert(op).second)
+          left.push_back({op, isOfEarly});
+        continue;
+      }
+      // Labels that it needs are no longer the loss's alone.
+      if (found->second != Phase::backward && !(isOfEarly && isOfLoss(op)))
+        continue;
+      SmallVector<Operation *> whole = {op};
+      if (Attribute cluster = op->getAttr(nn::kClusterAttr))
+        whole = members.lookup(cluster);
+      for (Operation *member : whole) {
+        phases[member] = Phase::forward;
+        early.insert(member);
+        left.push_back({member, true});
+      }
+    }
+  }
 }
 
 } // namespace partita::pipeline

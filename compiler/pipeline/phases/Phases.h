@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace partita::pipeline {
 
@@ -29,9 +30,15 @@ public:
   /// Whether the function updates states.
   bool isTrained() const { return trained; }
   dist::Phase get(mlir::Operation *op) const { return phases.lookup(op); }
+  /// Whether an op of forward makes a gradient, or reads labels for one, that
+  /// ops of forward are computed together with.
+  bool isEarly(mlir::Operation *op) const { return early.contains(op); }
 
 private:
+  void findEarly(llvm::ArrayRef<mlir::Operation *> active);
+
   llvm::DenseMap<mlir::Operation *, dist::Phase> phases;
+  llvm::DenseSet<mlir::Operation *> early;
   bool trained = false;
 };
 
