@@ -1,6 +1,6 @@
 """Random models with gradients (run.py --gradients): the derivative of a loss to each input and each parameter, along random directions, against central
 differences of the loss, which ONNX Runtime or ONNX's reference implementation computes in double precision, node by node (see differentiable.py). Then the same
-gradients by --reference, on two and three devices (the same bits), and with tensors cut over devices.
+gradients by --reference, on two and three devices (the same bits), with tensors cut over devices, and summed over micro-batches in pipelines of replicas.
 
 Half of the models are compiled in f32 or f16 instead, as most are that are trained: their leaves are numbers of f32, so the differences are the same, and
 library calls, which f64 has none of, are compared as well. Where two step sizes disagree, there is a kink or a jump nearby: another direction and a smaller
@@ -30,6 +30,9 @@ NEAR = {"f64": (1e-6, 0.0, 1e-6), "f32": (1e-3, 1e-5, 3e-3), "f16": (6e-2, 2e-3,
 NEAR_SHORT = (3e-4, 1e-6, 3e-4)  # of f64, where something is computed in f32 nevertheless
 # There, how far the gradient of a normalization may be off whose rows are of equal numbers: roundings, divided by the root of epsilon, where 0 would be right.
 NEAR_ZERO = 3e-4
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "looped", "sequential", "fill_drain")
+# What cannot be summed, whatever the plan is.
+NOT_SUMMED = re.compile(r"depends on no parameter|counts samples where gradients are summed")
 PLAIN = {"sum", "output"}  # losses that are no more than a sum
 
 
@@ -193,7 +196,7 @@ class GradientChecker(Checker):
     def check_gradients(self, model, seed):
         """Differences of a model, the first of each kind."""
         rng, noise = random.Random(seed), np.random.default_rng(seed)
-        dtype, variants = rng.choices(("f64", "f32", "f16"), (50, 40, 10))[0], rng.sample(("reference", "2 devices", "3 devices", "tensors", "cut"), 2)
+        dtype, variants = rng.choices(("f64", "f32", "f16"), (50, 40, 10))[0], rng.sample(("reference", "2 devices", "3 devices", "tensors", "cut", "summed"), 2)
         self.problem = problem = Problem(model, seed, self.witness)
         whole = self.model = problem.whole
         leaves = {v.name: v.data for v in whole.leaves}
@@ -283,6 +286,8 @@ class GradientChecker(Checker):
             other = self.results(variant)
             wrong = [n for n in usual if n not in other or other[n].tobytes() != usual[n].tobytes()]
             return [Difference("devices", f"{variant}, {n}", "other bits than on one device") for n in wrong[:1]]
+        if variant == "summed":
+            return self.compare_summed(usual, near)
         if variant == "reference":
             self.compile_gradients(variant, "--reference")
         elif variant == "tensors":
@@ -304,6 +309,39 @@ class GradientChecker(Checker):
                 allowed += 4 * max(float(np.linalg.norm(m)) for m in self.moves(usual, name))
             if not apart <= allowed:
                 return [Difference(variant, name, f"is {apart:.3g} away, and {length:.4g} long")]
+        return []
+
+    def compare_summed(self, usual, near):
+        """Over micro-batches of the same samples, on a random mesh: a sum is so many times that of one, and a mean is that."""
+        draw = random.Random(zlib.crc32((self.worker.folder / "m.onnx").read_bytes()))
+        batches, stages, tensor = draw.choice((1, 2, 4, 4)), draw.choice((1, 2, 2, 3)), draw.choice((1, 1, 2))
+        replicas = draw.choice([d for d in (1, 2, 4) if batches % d == 0])
+        flags = ["--micro-batches", str(batches), "--devices", str(replicas * stages * tensor)]
+        for flag, size in (("--data-parallel", replicas), ("--tensor-parallel", tensor)):
+            flags += (flag, str(size)) if size > 1 else ()
+        if stages > 1 and draw.random() < 0.8:
+            flags += ("--schedule", draw.choice(SCHEDULES))
+        for share, option in ((0.15, ("--reference",)), (0.15, ("--no-library-calls",)), (0.2, ("--fusion-bytes", "64"))):
+            flags += option if draw.random() < share else ()
+        try:
+            self.compile("summed", "--gradients", "--loss", self.problem.spec, *flags)
+        except Stop as stop:
+            if stop.difference.kind == "refusal" and NOT_SUMMED.search(stop.difference.text):
+                self.counts["skip: not summed over micro-batches"] += 1
+                return []
+            raise
+        with np.load(self.worker.folder / "in.npz") as archive:
+            np.savez(self.worker.folder / "many.npz", **{n: np.concatenate([archive[n]] * batches) if batches > 1 else archive[n] for n in archive.files})
+        times = batches if self.problem.kind == "sum" or self.problem.options.get("reduction") == "sum" else 1
+        for name, array in self.results("summed", "many.npz").items():
+            wanted = times * usual[name].astype(np.float64)
+            length, apart = float(np.linalg.norm(wanted)), float(np.linalg.norm(array.astype(np.float64) - wanted))
+            allowed = near[2] * max(length, 1e-2)
+            if near[2] > 1e-6 and apart > allowed and np.isfinite(apart):
+                allowed += 4 * times * max(float(np.linalg.norm(m)) for m in self.moves(usual, name))
+            if not apart <= allowed and np.isfinite(length):
+                return [Difference("summed", name, f"is {apart:.3g} away, and {length:.4g} long, by {' '.join(flags)}")]
+        self.counts["with sums over micro-batches"] += 1
         return []
 
     def compile_cut(self, variant):
