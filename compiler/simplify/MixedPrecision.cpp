@@ -23,6 +23,9 @@ namespace partita::simplify {
 
 namespace {
 
+/// That follow one another, and are looked through.
+constexpr unsigned kMostMoves = 64;
+
 bool isF32(Value value) {
   return getElementTypeOrSelf(value.getType()).isF32();
 }
@@ -129,18 +132,24 @@ private:
   }
 
   /// Whether the op's result is rounded to halves already.
-  bool isHalf(Operation *op) {
+  bool isHalf(Operation *op, unsigned depth = 0) {
     if (auto cast = dyn_cast_or_null<nn::CastOp>(op))
       return getElementTypeOrSelf(cast.getX().getType()) == half;
     auto moves = dyn_cast_or_null<nn::IndexedOpInterface>(op);
-    return moves && op->getNumOperands() > 0 && !moves.readsComputedPlace() &&
-           llvm::all_of(op->getOperands(),
-                        [&](Value x) { return isHalf(x.getDefiningOp()); });
+    if (!moves || op->getNumOperands() == 0 || moves.readsComputedPlace() ||
+        depth > kMostMoves)
+      return false;
+    if (auto it = rounded.find(op); it != rounded.end())
+      return it->second;
+    const bool is = llvm::all_of(op->getOperands(), [&](Value x) {
+      return isHalf(x.getDefiningOp(), depth + 1);
+    });
+    return rounded[op] = is;
   }
 
   /// The value, rounded to halves: where it is made, so that what makes it
   /// writes halves, and only once.
-  Value getHalf(Value x) {
+  Value getHalf(Value x, unsigned depth = 0) {
     auto [it, isNew] = known.try_emplace(x);
     if (!isNew)
       return it->second;
@@ -149,10 +158,10 @@ private:
     Value result;
     if (cast && getElementTypeOrSelf(cast.getX().getType()) == half) {
       result = cast.getX();
-    } else if (movesHalves(op)) {
+    } else if (depth < kMostMoves && movesHalves(op)) {
       IRMapping halves;
       for (Value operand : op->getOperands())
-        halves.map(operand, getHalf(operand));
+        halves.map(operand, getHalf(operand, depth + 1));
       result = clone(op, halves);
     } else {
       b.setInsertionPointAfterValue(x);
@@ -166,6 +175,7 @@ private:
   SmallVector<Operation *> products;
   llvm::DenseSet<Value> biases; ///< that change once a step at most
   llvm::DenseMap<Value, Value> known;
+  llvm::DenseMap<Operation *, bool> rounded; ///< of moves
 };
 
 struct MixedPrecisionPass : impl::MixedPrecisionPassBase<MixedPrecisionPass> {
