@@ -182,6 +182,10 @@ void PlanCompilation::readDecision(ModuleOp module) {
       shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
       const SmallVector<int64_t> devices = getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());
+      targetsOfDevices.clear();
+      if (auto kinds = function->getAttrOfType<ArrayAttr>(kTargetsAttr))
+        for (auto target : kinds.getAsValueRange<StringAttr>())
+          targetsOfDevices.push_back(target.str());
       axes.clear();
       if (auto known = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
         for (auto axis : known.getAsRange<dist::AxisAttr>())

@@ -33,6 +33,8 @@ public:
   /// What was decided, for another plan of the model: CompileOptions.
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
+  /// If they are of several kinds.
+  std::vector<std::string> targetsOfDevices;
   mlir::DictionaryAttr shards;
   std::vector<std::string> axes; ///< "data=2"
   int zero = 0;

@@ -63,6 +63,7 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
           ? static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages))
           : 0;
   partition.file.clear();
+  partition.targets = learns.targetsOfDevices;
   partition.stages = 0;
   partition.memory = 0;
 }

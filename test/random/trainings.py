@@ -90,10 +90,10 @@ class Checker:
         self.work, self.says = work, says
         self.count = dict.fromkeys(("trained", "refused", "begun by another plan", "compiled again from a partition"), 0)
 
-    def compile(self, draw, name, flags):
+    def compile(self, draw, name, flags, target=TARGET):
         """The artifact, or None if the plan is refused."""
         model, artifact = training.write_model(self.work, draw.case.model, draw.dtype), self.work / f"{name}.partita"
-        command = [BIN / "partita-compile", model, "-o", artifact, *TARGET, *draw.flags, *flags, *(() if draw.optimized else ("--no-optimize",))]
+        command = [BIN / "partita-compile", model, "-o", artifact, *target, *draw.flags, *flags, *(() if draw.optimized else ("--no-optimize",))]
         if self.says:
             print(*command)
         status, text = run(command, expect=None)
@@ -126,6 +126,8 @@ class Checker:
         """The partition that is written says the whole decision."""
         partition = self.work / "partition.yaml"
         self.compile(draw, "plan", [*flags, "--emit-partition", partition])
+        # The file says the kinds of the devices, where there are several.
+        target = TARGET if all(isinstance(flag, int) for before, flag in zip(flags, flags[1:]) if before == "--devices") else ()
         placed = {"--devices", "--data-parallel", "--tensor-parallel", "--schedule", "--stages"}
         others, left = [], iter(flags)
         for flag in left:
@@ -133,7 +135,7 @@ class Checker:
                 next(left)
             else:
                 others.append(flag)
-        again = self.compile(draw, "again", [*others, "--partition", partition])
+        again = self.compile(draw, "again", [*others, "--partition", partition], target)
         if not again or again.read_bytes() != artifact.read_bytes():
             raise Failure(f"the artifact from the written partition differs:\n{partition.read_text()}")
         self.count["compiled again from a partition"] += 1
