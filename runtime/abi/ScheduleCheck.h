@@ -132,8 +132,9 @@ struct CheckedNames {
 /// must have exactly one send and one recv. It must have one wait, after the
 /// send and on its device. It may have one release, after the recv and on its
 /// device. Each start of a collective must have one finish after it, and each
-/// collective that has a name a start. The caller has checked that all indices are in range, that each frame has a copy, and
-/// that a lane lies where its sum does.
+/// collective that has a name a start. The caller has checked that all indices
+/// are in range, that each frame has a copy, and that a lane lies where its sum
+/// does.
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names = {});
 

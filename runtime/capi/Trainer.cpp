@@ -503,9 +503,12 @@ partita_status partita_trainer_load_weights(partita_trainer *trainer,
     if (!path)
       return noPath("a file of safetensors");
     auto unused = loadWeights(*trainer->trainer, path);
-    if (unused)
-      trainer->remark = *unused;
-    return unused.status();
+    if (!unused)
+      return unused.status();
+    trainer->remark = trainer->trainer->remark();
+    if (!unused->empty())
+      trainer->remark += (trainer->remark.empty() ? "" : "\n") + *unused;
+    return Status();
   });
 }
 

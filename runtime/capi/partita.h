@@ -407,9 +407,9 @@ partita_trainer_save(partita_trainer *trainer, const char *folder, int keep,
                      const partita_position *position);
 /* Goes on from the newest whole checkpoint in the folder. The trainer must have
  * the seed of the checkpoint, and the set-up, unless it allows changes.
- * partita_trainer_remark says what differs. `position` may be NULL; its order is given, and
- * the rest is filled in. After an error the states are as before. Damaged
- * checkpoints are passed over, and renamed: partita_trainer_remark says so. */
+ * partita_trainer_remark says what differs. `position` may be NULL; its order
+ * is given, and the rest is filled in. After an error the states are as before.
+ * Damaged checkpoints are passed over, and renamed, as the remark says, too. */
 PARTITA_API partita_status partita_trainer_resume(partita_trainer *trainer,
                                                   const char *folder,
                                                   partita_position *position);
