@@ -66,6 +66,9 @@ public:
     for (size_t index = leaders.size(); index-- > 0;)
       if (leaders[index] < 0)
         leaders[index] = fromUsers(graph.nodes[index]);
+    // A loss that depends on parameters alone has nothing in forward.
+    if (!leaders.empty() && leaders[last] < 0)
+      leaders[last] = last;
     for (int &leader : leaders)
       leader = leaders[leader < 0 ? last : leader];
     return leaders;
