@@ -104,7 +104,8 @@ void Phases::findEarly(ArrayRef<Operation *> active) {
         continue;
       }
       // Labels that it needs are no longer the loss's alone.
-      if (found->second != Phase::backward && !(isOfEarly && isOfLoss(op)))
+      if (found->second != Phase::backward &&
+          !(found->second == Phase::forward && isOfEarly && isOfLoss(op)))
         continue;
       SmallVector<Operation *> whole = {op};
       if (Attribute cluster = op->getAttr(nn::kClusterAttr))
