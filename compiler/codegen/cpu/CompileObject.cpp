@@ -105,14 +105,8 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
   if (!machine)
     return failure();
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated;
-  {
-    // The levels are compiled at the same time, and translation changes the
-    // module: it splits edges that lead to one block twice.
-    static std::mutex translating;
-    std::lock_guard<std::mutex> lock(translating);
-    translated = translateModuleToLLVMIR(module, context, "kernels");
-  }
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, "kernels");
   if (!translated) {
     error = "translation to LLVM IR failed";
     return failure();

@@ -39,10 +39,10 @@ mlir::FailureOr<std::vector<char>> compileObject(mlir::ModuleOp module,
                                                  bool optimize,
                                                  std::string &error);
 
-/// Links a relocatable object to a shared one. It may only refer to those
+/// Links relocatable objects to a shared one. They may only refer to those
 /// functions of the C and mathematics libraries that LinkObject.cpp lists.
-mlir::FailureOr<std::vector<char>> linkObject(llvm::ArrayRef<char> object,
-                                              std::string &error);
+mlir::FailureOr<std::vector<char>>
+linkObjects(llvm::ArrayRef<std::vector<char>> objects, std::string &error);
 
 } // namespace partita::codegen
 

@@ -83,36 +83,40 @@ struct TemporaryDirectory {
 };
 } // namespace
 
-FailureOr<std::vector<char>> linkObject(ArrayRef<char> object,
-                                        std::string &error) {
-  if (failed(checkSymbols(object, error)))
-    return failure();
+FailureOr<std::vector<char>> linkObjects(ArrayRef<std::vector<char>> objects,
+                                         std::string &error) {
   TemporaryDirectory directory;
   if (directory.code) {
     error = "cannot make a temporary directory: " + directory.code.message();
     return failure();
   }
-  std::string input = directory.file("kernels.o");
-  std::string output = directory.file("kernels.so");
-  std::error_code code;
-  {
-    llvm::raw_fd_ostream stream(input, code);
+  const std::string output = directory.file("kernels.so");
+  std::vector<std::string> inputs;
+  for (const std::vector<char> &object : objects) {
+    if (failed(checkSymbols(object, error)))
+      return failure();
+    inputs.push_back(
+        directory.file("kernels" + std::to_string(inputs.size()) + ".o"));
+    std::error_code code;
+    llvm::raw_fd_ostream stream(inputs.back(), code);
     if (!code) {
       stream.write(object.data(), object.size());
       stream.close();
       code = stream.error();
     }
-  }
-  if (code) {
-    error = "cannot write '" + input + "': " + code.message();
-    return failure();
+    if (code) {
+      error = "cannot write '" + inputs.back() + "': " + code.message();
+      return failure();
+    }
   }
   // Not --no-undefined: the mathematics library is the process's own, and
   // checkSymbols has seen what is missing.
-  const char *arguments[] = {
-      "ld.lld",       "-shared",         "-nostdlib",  "-o",
-      output.c_str(), input.c_str(),     "-z",         "noexecstack",
-      "-s",           "--build-id=none", "--threads=1"};
+  std::vector<const char *> arguments = {
+      "ld.lld",          "-shared",    "-nostdlib",   "-o",
+      output.c_str(),    "-z",         "noexecstack", "-s",
+      "--build-id=none", "--threads=1"};
+  for (const std::string &input : inputs)
+    arguments.push_back(input.c_str());
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result =
