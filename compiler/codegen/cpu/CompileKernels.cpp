@@ -84,7 +84,7 @@ transform(ModuleOp module,
           llvm::function_ref<void(OpPassManager &)> addPasses) {
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
-  addPasses(pm.nest<ModuleOp>());
+  addPasses(pm);
   return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
@@ -147,29 +147,32 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   context->loadAllAvailableDialects();
 
   OwningOpRef<ModuleOp> lowered = split(kernels);
-  if (failed(transform(*lowered, addKernelPasses)) ||
-      failed(addUses(kernels, *lowered->getOps<ModuleOp>().begin())))
+  auto ofKernels = llvm::to_vector(lowered->getOps<ModuleOp>());
+  // An exception ends the process: the threads' owner would drop it.
+  if (failed(failableParallelForEach(context, ofKernels,
+                                     [](ModuleOp part) noexcept {
+                                       return transform(part, addKernelPasses);
+                                     })) ||
+      failed(addUses(kernels, ofKernels.front())))
     return failure();
   struct Part {
-    ModuleOp module;
+    OwningOpRef<ModuleOp> module;
     abi::CpuLevel level;
     FailureOr<std::vector<char>> object = failure();
-    std::string error;
+    std::string error = "a pass failed";
   };
-  std::vector<OwningOpRef<ModuleOp>> modules;
   std::vector<Part> parts;
-  for (abi::CpuLevel level : levels) {
-    modules.push_back(lowered->clone());
-    if (failed(transform(*modules.back(), [&](OpPassManager &pm) {
-          pm.addPass(createSetKernelTargetPass({getCpuName(level).str()}));
-        })))
-      return failure();
-    for (auto part : modules.back()->getOps<ModuleOp>())
-      parts.push_back({part, level});
-  }
-  parallelForEach(context, parts, [&](Part &part) {
+  for (abi::CpuLevel level : levels)
+    for (ModuleOp part : ofKernels)
+      parts.push_back({part.clone(), level});
+  parallelForEach(context, parts, [&](Part &part) noexcept {
     crash::AtPass at("generating machine code");
-    part.object = compileObject(part.module, part.level, optimize, part.error);
+    const std::string cpu = getCpuName(part.level).str();
+    if (succeeded(transform(*part.module, [&](OpPassManager &pm) {
+          pm.addPass(createSetKernelTargetPass({cpu}));
+        })))
+      part.object =
+          compileObject(*part.module, part.level, optimize, part.error);
   });
   // The linker is not made for several threads.
   std::vector<CompiledObject> objects;
