@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a wheel of the Python package, with libpartita, partita-compile, partita-run and what these need. Standard library and ldd only.
+"""Makes a wheel of the Python package, with libpartita, partita-compile, partita-run and what these need. Standard library, ldd and strip only.
 
     runtime/python/wheel.py [--build build] [--output .] [--runtime-only]
 
@@ -13,7 +13,9 @@ import hashlib
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
+import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -55,6 +57,16 @@ def bundled(build, library):
     return files
 
 
+def stripped(path):
+    """A file without the names of what is inside, where there is a tool for that."""
+    if not shutil.which("strip"):
+        return path.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / path.name
+        subprocess.run(["strip", "--strip-unneeded", "-o", str(out), str(path)], check=True)
+        return out.read_bytes()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where Partita was built")
@@ -74,7 +86,7 @@ def main():
     scripts = {}
     if not options.runtime_only:
         tag = f"py3-none-manylinux_{platform.libc_ver()[1].replace('.', '_')}_{machine}"
-        files |= {name: path.read_bytes() for name, path in bundled(options.build, library).items()}
+        files |= {name: stripped(path) for name, path in bundled(options.build, library).items()}
         scripts = {f"partita-{version()}.data/scripts/{tool}": SCRIPT.format(tool=tool).encode() for tool in TOOLS}
         files |= scripts
     files[f"{info}/METADATA"] = (f"Metadata-Version: 2.1\nName: partita\nVersion: {version()}\nSummary: Splits ONNX models over devices, runs and trains them\n"

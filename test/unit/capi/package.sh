@@ -18,6 +18,9 @@ for file in bin/partita-run lib/libpartita.so.1 include/partita.h cmake/Partita/
   grep -q "$file" "$work/contents" || { echo "the package has no $file"; cat "$work/contents"; exit 1; }
 done
 dpkg-deb --field "$work"/*.deb Depends | grep -q libdnnl || { echo "the package does not depend on oneDNN"; exit 1; }
+if dpkg-deb --field "$work"/*.deb Depends | grep -qi 'llvm\|mlir'; then
+  echo "the package depends on LLVM, of which its programs have what they need"; exit 1
+fi
 
 # The tar, unpacked anywhere.
 mkdir "$work/tar"
