@@ -52,24 +52,28 @@ Value getBias(Operation *user, Value value) {
 class Halving {
 public:
   Halving(func::FuncOp function, FloatType half)
-      : b(function.getContext()), half(half) {
+      : b(function.getContext()), block(function.getBody().front()),
+        half(half) {
     // Asked before anything changes.
     analysis::Rates rates;
-    for (Block &block : function.getBody())
-      for (Operation &op : block) {
-        OperandRange factors = getFactors(&op);
-        if (!factors.empty() && llvm::all_of(factors, isF32) &&
-            isF32(op.getResult(0)) && !rates.isLoad(&op))
-          products.push_back(&op);
-        if (isa<nn::BroadcastOp>(op) &&
-            rates.getRate(op.getResult(0)) <= Rate::step)
-          biases.insert(op.getResult(0));
-      }
+    for (Operation &op : block) {
+      OperandRange factors = getFactors(&op);
+      if (!factors.empty() && llvm::all_of(factors, isF32) &&
+          isF32(op.getResult(0)) && !rates.isLoad(&op))
+        products.push_back(&op);
+      if (isa<nn::BroadcastOp>(op) &&
+          rates.getRate(op.getResult(0)) <= Rate::step)
+        biases.insert(op.getResult(0));
+    }
   }
 
   void run() {
     for (Operation *op : products)
       visit(op);
+    // Nobody reads what was moved before it was rounded.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
   }
 
 private:
@@ -171,6 +175,7 @@ private:
   }
 
   OpBuilder b;
+  Block &block;
   const FloatType half;
   SmallVector<Operation *> products;
   llvm::DenseSet<Value> biases; ///< that change once a step at most

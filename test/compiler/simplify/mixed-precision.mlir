@@ -22,6 +22,7 @@
 // CHECK: %[[Y:.*]] = nn.cast %[[C]] : tensor<8x2xbf16> -> tensor<8x2xf32>
 // CHECK: return %[[Y]] : tensor<8x2xf32>
 // F16-LABEL: func.func @products
+// F16-NOT: nn.transpose {{.*}}f32
 // F16: nn.dot {{.*}} : tensor<8x4xf16>, tensor<4x2xf16> -> tensor<8x2xf16>
 module attributes {plan.target = "cuda:sm_90"} {
   nn.weight state @w "w" : tensor<4x2xf32> = dense<1.0> : tensor<4x2xf32>
