@@ -144,7 +144,7 @@ private:
       return;
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     const Attribute key = getAttr(value.getContext(), needed, rank);
-    const bool isState = value.getDefiningOp<nn::ParameterOp>() != nullptr;
+    const bool isState = isOfState(value);
     Value &made =
         known[{value.getAsOpaquePointer(), key.getAsOpaquePointer(),
                isState ? nn::getNodeName(operand.getOwner()) : std::string()}];

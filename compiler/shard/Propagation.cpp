@@ -29,11 +29,19 @@ static void makeReproducible(Operation *op, nn::ShardingRule &rule) {
       factor.least_part = 2;
 }
 
+bool isOfState(Value value) {
+  if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+    return parameter.getState();
+  auto cast = value.getDefiningOp<nn::CastOp>();
+  return cast && isOfState(cast.getX()) &&
+         nn::getByteSize(cast.getType()) <
+             nn::getByteSize(cast.getX().getType());
+}
+
 /// Whether an op has the same operands on all replicas, and so may be shared by
 /// them.
 static bool isOfUpdate(Operation *op, analysis::Rates &rates) {
-  auto parameter = dyn_cast<nn::ParameterOp>(op);
-  return (parameter && parameter.getState()) ||
+  return (op->getNumResults() == 1 && isOfState(op->getResult(0))) ||
          (rates.getRate(op) == analysis::Rate::update &&
           !isa<nn::SumMicroBatchesOp>(op));
 }

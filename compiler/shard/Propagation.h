@@ -24,6 +24,10 @@ struct NeededAlignment {
   int64_t alignment = 1;
 };
 
+/// Whether a value is a state, or what ops read that round it. Each replica may
+/// have a part of it (ZeRO 3), which is rounded before it is gathered.
+bool isOfState(mlir::Value value);
+
 /// How the values of a model are cut. A cut value decides, through the factors
 /// of the ops around it, how its uncut neighbours are cut. This goes on until
 /// nothing changes. A value that is cut is never cut in another way.

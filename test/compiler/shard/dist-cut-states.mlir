@@ -165,3 +165,27 @@ module attributes {dist.full_steps} {
     return %v : tensor<8x4xf32>
   }
 }
+
+// -----
+
+// Each replica rounds its part of a parameter, once a step. Halves are gathered, for each node that reads them.
+// LOCAL-LABEL: func.func @rounded
+// LOCAL: %[[P:.*]] = nn.parameter state @w : tensor<4x4xf32>
+// LOCAL: %[[H:.*]] = nn.cast %[[P]] : tensor<4x4xf32> -> tensor<4x4xbf16>
+// LOCAL: dist.all_gather %[[H]] {{.*}} "'fc1' reads it whole" : tensor<4x4xbf16> -> tensor<8x4xbf16>
+// LOCAL: dist.all_gather %[[H]] {{.*}} "'fc2' reads it whole" : tensor<4x4xbf16> -> tensor<8x4xbf16>
+// LOCAL-NOT: dist.all_gather
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32> {nn.trained}
+  func.func @rounded(%x: tensor<8x4xbf16> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.state = @w})
+      attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 3 : i64} {
+    %w = nn.parameter state @w : tensor<8x4xf32>
+    %h = nn.cast %w : tensor<8x4xf32> -> tensor<8x4xbf16>
+    %0 = nn.mul %x, %h : tensor<8x4xbf16> loc("fc1")
+    %1 = nn.mul %0, %h : tensor<8x4xbf16> loc("fc2")
+    %g = nn.cast %1 : tensor<8x4xbf16> -> tensor<8x4xf32>
+    %s = nn.sum_micro_batches %g : tensor<8x4xf32>
+    %v = nn.sub %w, %s : tensor<8x4xf32>
+    return %v : tensor<8x4xf32>
+  }
+}
