@@ -340,6 +340,9 @@ static std::string checkTogether(const CommandLine &command) {
       driver::isModuleFile(compile.import.modelPath))
     return "--configuration is for ONNX models, and " +
            compile.import.modelPath + " is none";
+  if (!compile.partition.emitFile.empty() && !compile.dimensions.empty())
+    return "--emit-partition: a plan for each of several sizes may be split in "
+           "another way; give --dim one size";
   if (!compile.emitOnnx.empty()) {
     if (driver::isModuleFile(compile.import.modelPath))
       return "--emit-onnx writes annotations into an ONNX model, and " +
