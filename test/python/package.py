@@ -103,6 +103,10 @@ def check_tools(build, folder, run):
         text = subprocess.run(["ldd", binary], check=True, stdout=subprocess.PIPE, text=True, env={**bare, "LD_LIBRARY_PATH": places}).stdout
         outside = {line.split()[0] for line in text.splitlines() if str(package) not in line}
         print(f"{binary.name}: of the machine it loads {', '.join(sorted(name.rpartition('/')[2] for name in outside))}")
+        header = subprocess.run(["readelf", "-d", binary], check=True, stdout=subprocess.PIPE, text=True).stdout
+        for path in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", header):
+            if not all(place.startswith(("/", "$ORIGIN")) for place in path.split(":")):
+                raise SystemExit(f"{binary.name} looks for libraries in the current folder: {path}")
         if more := {name for name in outside if not re.match(r"(linux-vdso|.*ld-linux[\w-]*|libc|libm|libgcc_s|libstdc\+\+)\.so", name)}:
             raise SystemExit(f"{binary.name} needs {', '.join(sorted(more))}, which the wheel does not have")
     script = folder / "compile.py"
