@@ -213,7 +213,14 @@ def check_kinds(work):
         if not apart <= TOLERANCE:
             raise Failure(f"{learner.name}, {flags}: losses differ from those of the CPU by {apart:.1e}")
         count += 1
-    print(f"{count} pipelines of GPUs and CPUs learn as the CPU does")
+    # In processes, too, which wait for one another while nobody asks a GPU.
+    flags, found = ("--devices", "cpu:1,cuda:3", "--schedule", "zb_v"), []
+    for ranks, more in ((0, {}), (3, {"CUDA_EMU_IDLE": "20"})):
+        _, exported = learn(work, learner, "kinds", *flags, env=environment(3, **more), steps=3, ranks=ranks)
+        found.append(exported.read_bytes())
+    if found[0] != found[1]:
+        raise Failure(f"{learner.name}, {flags}: three processes learn other bits than one")
+    print(f"{count} pipelines of GPUs and CPUs learn as the CPU does, and one in processes as in one")
 
 
 def as_bf16(array):

@@ -11,6 +11,7 @@
 #include "machine/Error.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,6 +100,7 @@ Config::Config() {
     abort();
   }
   isQuiet = environment("CUDA_EMU_QUIET", 0, 1);
+  idleMilliseconds = unsigned(environment("CUDA_EMU_IDLE", 0, 60000));
   run.seed = seed;
   run.hostThreads = unsigned(
       environment("CUDA_EMU_THREADS",
@@ -128,6 +130,22 @@ State::State() : memory(std::max(1, config.devices), config.memoryBytes) {
       failWith = atoi(colon + 1);
   }
   atexit(writeCounts);
+  // It ends with the process, as the state does.
+  if (config.idleMilliseconds)
+    std::thread([this] { runWhereNobodyAsks(); }).detach();
+}
+
+/// Most tests want nothing to run before it is asked for. But a process may
+/// wait for another one, which waits for what this one's GPUs have to do.
+void State::runWhereNobodyAsks() {
+  const auto pause = std::chrono::milliseconds(config.idleMilliseconds);
+  while (true) {
+    const uint64_t before = counts.calls;
+    std::this_thread::sleep_for(pause);
+    std::unique_lock lock(mutex);
+    while (counts.calls == before && scheduler->runOldest(lock)) {
+    }
+  }
 }
 
 State &State::get() {

@@ -35,6 +35,8 @@ struct Config {
   int driverVersion = 13000;
   unsigned timeoutSeconds = 60;
   bool trace = false, isQuiet = false;
+  /// Without a call for so long, operations run by themselves; 0: never.
+  unsigned idleMilliseconds = 0;
   /// Of the waits of a device, that which is at this place of each period is
   /// left out.
   int dropsWaitsOf = -1;
@@ -91,6 +93,7 @@ struct State {
 
 private:
   State();
+  void runWhereNobodyAsks();
   mutable std::mutex errorMutex;
   std::string lastErrorText;
 };

@@ -116,6 +116,8 @@ public:
   void runUntil(Lock &lock, int device, const std::function<bool()> &done);
   /// Runs the few operations that a query lets run.
   void runSome(Lock &lock);
+  /// Runs the oldest operation that can run; false if there is none.
+  bool runOldest(Lock &lock) { return runOne(lock, Policy::Oldest); }
   /// Runs what one stream can run.
   void runStream(Lock &lock, CUstream_st *stream);
   bool isIdle(const CUstream_st &stream) const {
