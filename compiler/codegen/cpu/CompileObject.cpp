@@ -58,9 +58,12 @@ static void improve(llvm::Module &module, llvm::TargetMachine &machine,
   if (scalar)
     tuning.LoopVectorization = tuning.SLPVectorization =
         tuning.LoopInterleaving = false;
+  // What one round of a loop stores and the next one loads is not kept in a
+  // register. No kernel of 41 modules had such a loop; to look for them took
+  // 5 % of the instructions of a compilation.
   improve(module, machine,
           scalar ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3,
-          tuning);
+          tuning, "LoopLoadEliminationPass");
 }
 
 /// Defines what the target calls to round f32 to bf16 where it has no

@@ -27,12 +27,19 @@ createTargetMachine(const MachineOptions &options, std::string &error) {
 
 void improve(llvm::Module &module, llvm::TargetMachine &machine,
              llvm::OptimizationLevel level,
-             const llvm::PipelineTuningOptions &tuning) {
+             const llvm::PipelineTuningOptions &tuning,
+             llvm::StringRef without) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  if (!without.empty())
+    callbacks.registerShouldRunOptionalPassCallback(
+        [&](llvm::StringRef pass, const llvm::Any &) {
+          return pass != without;
+        });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);

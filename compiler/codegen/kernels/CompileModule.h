@@ -40,10 +40,11 @@ struct MachineOptions {
 std::unique_ptr<llvm::TargetMachine>
 createTargetMachine(const MachineOptions &options, std::string &error);
 
-/// Runs LLVM's own improvements of a level.
+/// Runs LLVM's own improvements of a level, without the pass of this name.
 void improve(llvm::Module &module, llvm::TargetMachine &machine,
              llvm::OptimizationLevel level,
-             const llvm::PipelineTuningOptions &tuning = {});
+             const llvm::PipelineTuningOptions &tuning = {},
+             llvm::StringRef without = {});
 
 /// The module as a file of this type. Nothing if the target has no such files.
 std::optional<std::vector<char>> emitFile(llvm::Module &module,
