@@ -96,11 +96,15 @@ void expectStream(const PipelineSpec &spec, unsigned seed) {
 }
 
 TEST(Steps, OfReplicasAndShards) {
+  // GPUs, which take NCCL long to join, get a third: any two numbers meet once.
+  const bool all = testedKind() != abi::DeviceKind::cuda;
   unsigned seed = 0;
   for (int devices : {1, 2, 3})
     for (int replicas : {1, 2, 3})
       for (int shards : {1, 2, 3})
         for (bool release : {false, true}) {
+          if (!all && (devices + replicas + shards) % 3 != 0)
+            continue;
           PipelineSpec spec;
           spec.devices = devices;
           spec.micro_batches = 3;
