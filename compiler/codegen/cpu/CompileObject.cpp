@@ -59,8 +59,8 @@ static void improve(llvm::Module &module, llvm::TargetMachine &machine,
     tuning.LoopVectorization = tuning.SLPVectorization =
         tuning.LoopInterleaving = false;
   // What one round of a loop stores and the next one loads is not kept in a
-  // register. No kernel of 41 modules had such a loop; to look for them took
-  // 5 % of the instructions of a compilation.
+  // register. Kernels of 15 models come out the same, and the compiler takes
+  // 5 % less of a core (gtcrn-stream, medians of 16 pairs).
   improve(module, machine,
           scalar ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3,
           tuning, "LoopLoadEliminationPass");
