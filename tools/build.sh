@@ -4,7 +4,7 @@
 #   tools/build.sh partita-compile partita-run
 #   PARTITA_BUILD=build-asan tools/build.sh -DPARTITA_SANITIZE=address,undefined
 #
-# A new folder compiles sources in groups of eight, which takes less from nothing. -DPARTITA_UNITY=OFF compiles each by itself, for those
+# A new folder compiles sources in groups, which takes less from nothing. -DPARTITA_UNITY=OFF compiles each by itself, for those
 # who change it often.
 set -euo pipefail
 cd "$(dirname "$0")/.."

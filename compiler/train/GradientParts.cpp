@@ -29,8 +29,8 @@ StringRef getNode(Value value) {
 }
 
 /// Terms of the same node are added up, in their order.
-SmallVector<Part> join(ImplicitLocOpBuilder &b, SmallVector<Part> parts,
-                       ArrayRef<Part> others) {
+SmallVector<Part> joinParts(ImplicitLocOpBuilder &b, SmallVector<Part> parts,
+                            ArrayRef<Part> others) {
   for (const Part &other : others) {
     auto same = llvm::find_if(
         parts, [&](const Part &part) { return part.node == other.node; });
@@ -56,7 +56,7 @@ SmallVector<Part> collect(ImplicitLocOpBuilder &b, Value value, bool isAlone) {
                                       op->getOperand(1).hasOneUse());
     if (one.size() > 1 || other.size() > 1 ||
         one.front().node != other.front().node)
-      return join(b, std::move(one), other);
+      return joinParts(b, std::move(one), other);
     return {{value, one.front().node}};
   }
   if (!isa_and_nonnull<nn::TransposeOp, nn::ReshapeOp>(op))

@@ -28,7 +28,7 @@ namespace {
 
 using nn::ComparePredicate;
 
-class Builder : public ImplicitLocOpBuilder {
+class OrderedBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
@@ -99,9 +99,9 @@ public:
   }
 };
 
-Value decompose(Builder &b, nn::ScanOp op) {
+Value decompose(OrderedBuilder &b, nn::ScanOp op) {
   const int64_t dim = op.getDim();
-  RankedTensorType type = Builder::typeOf(op.getX());
+  RankedTensorType type = OrderedBuilder::typeOf(op.getX());
   SmallVector<int64_t> shape(type.getShape()), dims;
   shape.insert(shape.begin() + dim, type.getDimSize(dim));
   for (int64_t i = 0; i < type.getRank(); ++i)
@@ -114,10 +114,10 @@ Value decompose(Builder &b, nn::ScanOp op) {
                   dim + 1);
 }
 
-Value decompose(Builder &b, nn::TopKOp op) {
-  RankedTensorType type = Builder::typeOf(op.getX());
+Value decompose(OrderedBuilder &b, nn::TopKOp op) {
+  RankedTensorType type = OrderedBuilder::typeOf(op.getX());
   const int64_t rows = type.getDimSize(0), columns = type.getDimSize(1),
-                count = Builder::typeOf(op.getResult()).getDimSize(1);
+                count = OrderedBuilder::typeOf(op.getResult()).getDimSize(1);
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   const int64_t pairs[] = {rows, columns, columns};
   Value mine = b.spread(op.getX(), pairs, {0, 1});
@@ -140,10 +140,10 @@ Value decompose(Builder &b, nn::TopKOp op) {
   return b.reduce(nn::ReduceKind::sum, b.select(hit, column, zero), 2);
 }
 
-Value decompose(Builder &b, nn::ScatterOp op) {
-  RankedTensorType type = Builder::typeOf(op.getX());
+Value decompose(OrderedBuilder &b, nn::ScatterOp op) {
+  RankedTensorType type = OrderedBuilder::typeOf(op.getX());
   const int64_t rows = type.getDimSize(0), columns = type.getDimSize(1),
-                updates = Builder::typeOf(op.getPlaces()).getDimSize(0);
+                updates = OrderedBuilder::typeOf(op.getPlaces()).getDimSize(0);
   Type i64 = b.getI64Type();
   const int64_t pairs[] = {rows, updates};
   Value hit =
@@ -170,7 +170,7 @@ Value decompose(Builder &b, nn::ScatterOp op) {
 
 void decomposeOrderedOps(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
-    Builder b(op.getLoc(), &op);
+    OrderedBuilder b(op.getLoc(), &op);
     Value result;
     if (auto scan = dyn_cast<nn::ScanOp>(op))
       result = decompose(b, scan);
