@@ -23,7 +23,6 @@ include "dialects/nn/NNBase.td"
 // it the op has no derivative.
 class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1, code vjp = [{}]>
     : NN_ValueOp<mnemonic, !listconcat([
-        Elementwise, SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
         DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>],
         !if(!empty(vjp), []<Trait>, [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]), traits)> {
@@ -155,7 +154,7 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are 
 def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare">;
 
 def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
-    [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {
+    [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands, SameOperandsAndResultShape]> {
   let noDerivative = "its result is a truth value";
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
@@ -163,7 +162,7 @@ def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN take
 }
 
 def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, on_false elsewhere",
-    [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>], 1,
+    [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>, SameOperandsAndResultShape], 1,
     [{ none, select(x[0], dy, 0.0), select(x[0], 0.0, dy) }]> {
   let derivativeNote = "to the chosen elements";
   let arguments = (ins NN_BoolTensor:$predicate, NN_Tensor:$on_true, NN_Tensor:$on_false);
@@ -171,7 +170,7 @@ def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, o
 }
 
 def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
-    [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }], [], 1,
+    [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }], [SameOperandsAndResultShape], 1,
     [{ castLike(dy, x[0]) }]> {
   let derivativeNote = "between floats; none to or from integers";
   let description = [{
@@ -188,7 +187,7 @@ def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
 }
 
 def NN_BitcastOp : NN_PointwiseOp<"bitcast", "the same bits as another element type",
-    [{ scalar::bitcast(b, loc, x[0], ::mlir::getElementTypeOrSelf(getType())) }]> {
+    [{ scalar::bitcast(b, loc, x[0], ::mlir::getElementTypeOrSelf(getType())) }], [SameOperandsAndResultShape]> {
   let description = [{
     Constraints:
     * (C1) both element types have the same width.
