@@ -98,9 +98,11 @@ private:
     // Not by the names that the whole module would give: that takes as long as
     // there are ops in it.
     // Locations are no part of what a kernel computes, and a flag of
-    // partita-opt would print them.
-    kernel.print(stream,
-                 OpPrintingFlags().useLocalScope().enableDebugInfo(false));
+    // partita-opt would print them. It is verified with all others.
+    kernel.print(stream, OpPrintingFlags()
+                             .useLocalScope()
+                             .enableDebugInfo(false)
+                             .assumeVerified());
     auto [it, isNew] = kernels.try_emplace(text);
     if (isNew) {
       it->second =

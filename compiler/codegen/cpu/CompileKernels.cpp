@@ -77,15 +77,14 @@ LogicalResult checkDispatches(ModuleOp kernels) {
   return failure(result.wasInterrupted());
 }
 
-/// Verifies once, behind all passes: kernels are many, and partita-opt verifies
-/// after each.
+/// Does not verify behind each pass, as partita-opt does: kernels are many.
 static LogicalResult
 transform(ModuleOp module,
           llvm::function_ref<void(OpPassManager &)> addPasses) {
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
   addPasses(pm);
-  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
+  return pm.run(module);
 }
 
 /// Bytes of a tensor in memory, where an element has at least one.
@@ -149,11 +148,13 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   OwningOpRef<ModuleOp> lowered = split(kernels);
   auto ofKernels = llvm::to_vector(lowered->getOps<ModuleOp>());
   // An exception ends the process: the threads' owner would drop it.
-  if (failed(failableParallelForEach(context, ofKernels,
-                                     [](ModuleOp part) noexcept {
-                                       return transform(part, addKernelPasses);
-                                     })) ||
-      failed(addUses(kernels, ofKernels.front())))
+  if (failed(failableParallelForEach(
+          context, ofKernels, [&](ModuleOp part) noexcept {
+            return success(succeeded(transform(part, addKernelPasses)) &&
+                           (part != ofKernels.front() ||
+                            succeeded(addUses(kernels, part))) &&
+                           succeeded(verify(part)));
+          })))
     return failure();
   struct Part {
     OwningOpRef<ModuleOp> module;
