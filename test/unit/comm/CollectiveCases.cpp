@@ -12,8 +12,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace partita::test {
 
@@ -101,9 +104,9 @@ void putInteger(DType dtype, Bytes &bytes, int64_t at, uint64_t value) {
 }
 
 /// All values, one after another; of a power of two of them each with the one
-/// of the other half, and so on.
+/// of the other half, and so on. Other values are left.
 template <typename T, typename Combine>
-T combineAll(std::vector<T> values, Combine combine) {
+T combineAll(std::vector<T> &values, Combine combine) {
   const bool is_tree = (values.size() & (values.size() - 1)) == 0;
   while (is_tree && values.size() > 1) {
     const size_t half = values.size() / 2;
@@ -119,7 +122,8 @@ void combineAt(const CollectiveInfo &info,
                const std::vector<const uint8_t *> &from, Bytes &to,
                int64_t at) {
   if (!isFloat(info.dtype)) {
-    std::vector<uint64_t> values;
+    thread_local std::vector<uint64_t> values;
+    values.clear();
     for (const uint8_t *element : from)
       values.push_back(integerAt(info.dtype, element));
     return putInteger(
@@ -128,7 +132,8 @@ void combineAt(const CollectiveInfo &info,
         }));
   }
   // Sums and products of two floats in double round as those in float.
-  std::vector<double> values;
+  thread_local std::vector<double> values;
+  values.clear();
   for (const uint8_t *element : from)
     values.push_back(toDouble(info.dtype, element));
   const double value = combineAll(values, [&](double a, double b) {
@@ -168,20 +173,16 @@ size_t targetBytes(const CollectiveInfo &info, int64_t size) {
                 (gets_all ? size : 1));
 }
 
-Bytes sourceOf(const CollectiveInfo &info, int64_t size, int device,
-               int round) {
-  const bool has_all = info.kind == CollectiveKind::reduce_scatter ||
-                       info.kind == CollectiveKind::all_to_all;
-  const int64_t count = info.rows * info.part * (has_all ? size : 1);
-  Bytes bytes(size_t(count * elementBytes(info.dtype)));
-  std::mt19937 random(unsigned(device * 7919 + round * 31 + int(info.dtype)));
-  if (info.dtype == DType::f32 || info.dtype == DType::f64) {
+Bytes makeSource(DType dtype, int64_t count, int device, int round) {
+  Bytes bytes(size_t(count * elementBytes(dtype)));
+  std::mt19937 random(unsigned(device * 7919 + round * 31 + int(dtype)));
+  if (dtype == DType::f32 || dtype == DType::f64) {
     std::normal_distribution<double> normal;
     for (int64_t i = 0; i < count; ++i) {
       double value = std::ldexp(normal(random), int(random() % 40) - 20);
       if (random() % 100 == 0)
         value = random() % 2 ? NAN : INFINITY;
-      if (info.dtype == DType::f32)
+      if (dtype == DType::f32)
         put(bytes, i, float(value));
       else
         put(bytes, i, value);
@@ -190,11 +191,25 @@ Bytes sourceOf(const CollectiveInfo &info, int64_t size, int device,
   }
   // Any bits: all values of small floats, NaN and denormals among them.
   for (int64_t i = 0; i < count; ++i)
-    putInteger(info.dtype, bytes, i,
-               info.dtype == DType::boolean
-                   ? random() % 2
-                   : uint64_t(random()) << 32 | random());
+    putInteger(dtype, bytes, i,
+               dtype == DType::boolean ? random() % 2
+                                       : uint64_t(random()) << 32 | random());
   return bytes;
+}
+
+/// Made once: many cases have the same.
+const Bytes &sourceOf(const CollectiveInfo &info, int64_t size, int device,
+                      int round) {
+  const bool has_all = info.kind == CollectiveKind::reduce_scatter ||
+                       info.kind == CollectiveKind::all_to_all;
+  const int64_t count = info.rows * info.part * (has_all ? size : 1);
+  static std::mutex mutex;
+  static std::map<std::tuple<DType, int64_t, int, int>, Bytes> known;
+  std::lock_guard lock(mutex);
+  auto [it, isNew] = known.try_emplace({info.dtype, count, device, round});
+  if (isNew)
+    it->second = makeSource(info.dtype, count, device, round);
+  return it->second;
 }
 
 } // namespace
@@ -263,10 +278,11 @@ Bytes expectedOf(const CollectiveCase &of, const std::vector<Bytes> &sources,
     std::copy_n(sources[size_t(other)].begin() + from * element, element,
                 result.begin() + to * element);
   };
+  std::vector<const uint8_t *> from;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t i = 0; i < part; ++i) {
       const int64_t at = row * part + i;
-      std::vector<const uint8_t *> from;
+      from.clear();
       for (int64_t other = 0; other < size; ++other)
         switch (info.kind) {
         case CollectiveKind::all_reduce:
