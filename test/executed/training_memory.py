@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The memory plan of a training is a promise, too: what a process holds while it trains is what was planned, within 1 % (of convolutions it may be less), and
-10,000 more steps take no more.
+4,000 more steps take no more.
 
 A process has more than the plan: the program, its libraries, samples that are read ahead. So a large and a small network of the same kind are trained, and
 the difference of what the two hold is compared with the difference of what was planned. What counts is memory that the system gave, without code and files.
