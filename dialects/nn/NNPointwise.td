@@ -21,6 +21,7 @@ include "dialects/nn/NNBase.td"
 // vjp: a cotangent for each operand, in the terms of dialects/nn/grad/Term.h. x:
 // the operands, y: the result, dy: its cotangent, none: zero everywhere. Without
 // it the op has no derivative.
+// traits: SameOperandsAndResultType or SameOperandsAndResultShape is one of them.
 class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1, code vjp = [{}]>
     : NN_ValueOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
