@@ -374,16 +374,21 @@ void joinReturning(const PartitionGraph &graph, const Phases &phases,
   std::vector<int> first(count);
   for (size_t n = 0; n < count; ++n)
     first[n] = static_cast<int>(n);
+  auto join = [&](int from, int to) {
+    for (int between = from + 1; between <= to; ++between)
+      first[between] = std::min(first[between], from);
+  };
   std::vector<bool> returns(count, false);
   for (size_t n = 0; n < count; ++n) { // in topological order
-    if (phaseOf(static_cast<int>(n)) != Phase::backward)
-      continue;
-    for (int from : read[n]) {
-      returns[n] = returns[n] || returns[from] || leaders[from] > leaders[n];
-      if (returns[from])
-        for (int between = leaders[from] + 1; between <= leaders[n]; ++between)
-          first[between] = std::min(first[between], leaders[from]);
-    }
+    const Phase phase = phaseOf(static_cast<int>(n));
+    for (int from : read[n])
+      if (phase == Phase::forward && phaseOf(from) == Phase::forward) {
+        join(leaders[n], leaders[from]);
+      } else if (phase == Phase::backward) {
+        returns[n] = returns[n] || returns[from] || leaders[from] > leaders[n];
+        if (returns[from])
+          join(leaders[from], leaders[n]);
+      }
   }
   for (size_t n = 0; n < count; ++n)
     first[n] = first[first[n]];

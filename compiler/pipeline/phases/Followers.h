@@ -21,10 +21,11 @@ namespace partita::pipeline {
 /// parameter. What belongs to no node goes with the last cluster.
 std::vector<int> findLeaders(const PartitionGraph &graph, const Phases &phases);
 
-/// Joins clusters that no cut may part. Gradients go from later clusters to
-/// earlier ones. Where one goes the other way all the same, as when those of
-/// several readers of a value are computed together, the two are on one stage,
-/// and so are all between them.
+/// Joins clusters that no cut may part. Values of forward go from earlier
+/// clusters to later ones, gradients the other way. Where one goes against that
+/// all the same, the two are on one stage, and so are all between them: the
+/// gradients of several readers of a value may be computed together, and what
+/// makes a gradient may lie between parts of one node.
 void joinReturning(const PartitionGraph &graph, const Phases &phases,
                    std::vector<int> &leaders);
 
