@@ -94,11 +94,21 @@ makeCostModel(Location loc, StringRef path, int64_t devices, int64_t threads,
 }
 
 FailureOr<const CostModels *> CostModels::get(func::FuncOp function) {
-  auto module = function->getParentOfType<ModuleOp>();
-  const StringRef path = getString(module, kMachineAttr, "");
-  const int64_t threads = getInteger(module, kThreadsAttr, 0);
-  const int64_t devices =
-      DeviceMesh(function, getInteger(function, kDeviceCountAttr, 1)).getSize();
+  const int64_t places = getInteger(function, kDeviceCountAttr, 1);
+  return make(
+      function, DeviceMesh(function, places).getSize(),
+      getInteger(function->getParentOfType<ModuleOp>(), kThreadsAttr, 0));
+}
+
+FailureOr<const CostModels *> CostModels::getAlone(func::FuncOp function) {
+  FailureOr<const CostModels *> all = get(function);
+  return failed(all) ? all : make(function, 1, (*all)->getThreads());
+}
+
+FailureOr<const CostModels *>
+CostModels::make(func::FuncOp function, int64_t devices, int64_t threads) {
+  const StringRef path =
+      getString(function->getParentOfType<ModuleOp>(), kMachineAttr, "");
   auto targets = function->getAttrOfType<ArrayAttr>(kTargetsAttr);
   const int64_t places = targets ? static_cast<int64_t>(targets.size()) : 1;
   std::string key =

@@ -28,6 +28,9 @@ public:
   /// cores of a device that the module names. They are made once, and belong to
   /// the context. Fails with a diagnostic.
   static mlir::FailureOr<const CostModels *> get(mlir::func::FuncOp function);
+  /// Those of a device of each target with as many cores and nobody beside it.
+  static mlir::FailureOr<const CostModels *>
+  getAlone(mlir::func::FuncOp function);
 
   /// The models of the different targets, in the order of their first places.
   llvm::ArrayRef<std::unique_ptr<const CostModel>> getAll() const {
@@ -52,6 +55,9 @@ public:
   llvm::StringRef getId() const;
 
 private:
+  static mlir::FailureOr<const CostModels *>
+  make(mlir::func::FuncOp function, int64_t devices, int64_t threads);
+
   std::vector<std::unique_ptr<const CostModel>> models;
   llvm::SmallVector<size_t> indices; ///< by place; never empty
 };

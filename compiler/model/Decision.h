@@ -63,6 +63,11 @@ inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
 /// and those that would be without it.
 inline constexpr llvm::StringLiteral kRecomputationAttr = "dist.recomputation";
 
+/// On the function: what one device would take for the whole model, `[ns of a
+/// micro-batch, ns of a step besides]`, predicted by its rates
+/// (partition/AloneTime.h).
+inline constexpr llvm::StringLiteral kAloneAttr = "dist.alone_ns";
+
 /// On the first op of a cluster, and later on the cluster: its predicted time,
 /// `[ns, ns by rates alone]`. If a machine was measured, `dist.work_key` is the
 /// key of its work (WorkKey.h).

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Codegen.h"
-#include "compiler/fuse/Passes.h"
 #include "compiler/passes/Phases.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/Pipeline.h"
@@ -26,14 +25,14 @@ void addFusePass(OpPassManager &pm, const FuseOptions &options,
 
 void addShard(OpPassManager &pm, const ShardOptions &options) {
   pm.addPass(train::createFormAccumulatorsPass());
+  pm.addPass(createDistPriceAlonePass(
+      {options.winograd, options.libraryCalls, options.reference}));
   // What is fused depends on the sizes of tensors, and changes how results
   // round. So it is decided about the tensors of one device, unless no number
   // may depend on how they are cut.
   addFusePass(pm, options, fuse::FusePlace::before_cuts);
   shard::addShardPasses(pm, {options.file, options.explain});
-  pm.addPass(train::createScatterUponSumsPass());
-  pm.addPass(train::createCombineLanesPass());
-  addFusePass(pm, options, fuse::FusePlace::behind_cuts);
+  addClusterPasses(pm, options, fuse::FusePlace::behind_cuts);
   // What is computed together is decided: nothing changes any more.
   if (!options.expose.empty())
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
@@ -76,6 +75,13 @@ void addPlan(OpPassManager &pm, const PlanOptions &options) {
 }
 
 } // namespace
+
+void addClusterPasses(OpPassManager &pm, const FuseOptions &options,
+                      fuse::FusePlace place) {
+  pm.addPass(train::createScatterUponSumsPass());
+  pm.addPass(train::createCombineLanesPass());
+  addFusePass(pm, options, place);
+}
 
 const Phase<ShardOptions> kShard = {
     "partita-shard",

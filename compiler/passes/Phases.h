@@ -30,6 +30,7 @@
 #ifndef PARTITA_COMPILER_PASSES_PHASES_H
 #define PARTITA_COMPILER_PASSES_PHASES_H
 
+#include "compiler/fuse/Passes.h"
 #include "compiler/passes/PhaseOptions.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -199,6 +200,15 @@ struct PlanOptions : mlir::PassPipelineOptions<PlanOptions>, PhaseOptions {
                            "core; 0: as usual"};
 };
 extern const Phase<PlanOptions> kPlan;
+
+/// What a phase runs that is a pass itself.
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/passes/Passes.h.inc"
+
+/// What is computed together is decided, of a model as it will be computed.
+void addClusterPasses(mlir::OpPassManager &pm, const FuseOptions &options,
+                      fuse::FusePlace place);
 
 /// Makes each phase a flag of partita-opt.
 void registerPhases();

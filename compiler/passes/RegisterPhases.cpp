@@ -25,6 +25,7 @@ template <typename Function> void forEachPhase(Function &&function) {
 } // namespace
 
 void registerPhases() {
+  registerPhasePasses();
   forEachPhase([]<typename Options>(const Phase<Options> &phase) {
     mlir::PassPipelineRegistration<Options>(phase.name, phase.description,
                                             phase.addPasses);

@@ -52,6 +52,7 @@ def Dist_Dialect : Dialect {
     | `dist.auto_stage` | the model's function | how blocks become stages: `same_as_device` or `auto_increment` |
     | `dist.state_stages` | the model's function | stages of states as another plan of the artifact has them, a dictionary by weight |
     | `dist.orders` | the model's function | text of the file of orders whose path is `dist.schedule` |
+    | `dist.alone_ns` | the model's function | what one device would take for the whole model: `[ns of a micro-batch, ns of a step besides]` |
     | `dist.price` | the first op of a cluster; the cluster | its predicted time: `[ns, ns by rates alone]` |
     | `dist.work_key` | the same | key of its work, if a machine was measured |
     | `dist.recomputed` | an op, its cluster | it computes again, for gradients, what forward has computed |

@@ -88,7 +88,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
 
     `machine` names the processor for which times were predicted, with `threads`
     per device. `machine_id` names the measurements. Without them the times are
-    those of a processor in general.
+    those of a processor in general. One device would take `alone_ns` for a step
+    of all devices; it is 0 if there is only one, or if that is not known.
 
     `dimensions` are those for whose sizes an artifact has several plans, with the
     sizes of this one. Samples may be padded to them if `mask` names an input that
@@ -104,7 +105,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins StrAttr:$model, StrAttr:$schedule,
-    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
+    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble,
+    DefaultValuedAttr<I64Attr, "0">:$alone_ns, OptionalAttr<StrAttr>:$machine,
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
     OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
     OptionalAttr<StrAttr>:$mixes, UnitAttr:$full_steps, OptionalAttr<StrAttr>:$entry,

@@ -65,8 +65,8 @@ struct StepLine {
   int64_t threads = 0; ///< cores per device of that machine
   int64_t step_ns = 0;
   double bubble = 0;
-  /// What one device would take for the units of all; 0: devices share work or
-  /// join values, so that is not known.
+  /// What one device would take for a step of all; 0: there is only one device,
+  /// or that is not known.
   int64_t alone_ns = 0;
 };
 /// "fill_drain, 5 micro-batches of 2 samples a step; predicted (uncalibrated):

@@ -7,9 +7,11 @@
 
 #include "compiler/cost/CostModels.h"
 #include "compiler/model/Decision.h"
+#include "compiler/model/DeviceMesh.h"
 #include "compiler/model/NodeNames.h"
 #include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/AloneTime.h"
 #include "compiler/pipeline/partition/Balance.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
@@ -685,6 +687,20 @@ struct DistAssignStagesPass
                    .assign()))
       return signalPassFailure();
     graph->writePrices();
+    if (failed(setAlone(*function)))
+      signalPassFailure();
+  }
+
+private:
+  /// What one device would take, if there are several and that is not set.
+  static LogicalResult setAlone(func::FuncOp function) {
+    const DeviceMesh mesh(function, getInteger(function, kDeviceCountAttr, 1));
+    if (mesh.getSize() == 1 || function->hasAttr(kAloneAttr) || isCut(function))
+      return success();
+    FailureOr<DenseF64ArrayAttr> alone = predictAlone(function);
+    if (succeeded(alone))
+      function->setAttr(kAloneAttr, *alone);
+    return alone;
   }
 };
 

@@ -93,7 +93,8 @@ private:
       if (it != nodeOfCluster.end())
         graph.nodes[it->second].work.push_back(&op);
       else if (auto alone = graph.nodeOf.find(&op);
-               alone != graph.nodeOf.end() && !isa<nn::ReshapeOp>(op))
+               alone != graph.nodeOf.end() &&
+               !isa<nn::ReshapeOp, nn::SumMicroBatchesOp>(op))
         graph.nodes[alone->second].work.push_back(&op);
     }
   }

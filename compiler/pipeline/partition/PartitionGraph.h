@@ -20,8 +20,9 @@ namespace partita::pipeline {
 /// (which move no bytes) with the op whose result they reshape.
 struct ClusterNode {
   llvm::SmallVector<mlir::Operation *> ops; ///< in the function's order
-  /// The ops that become the cluster: `ops` without reshapes that only rename
-  /// its values, plus the ops that it computes at load.
+  /// The ops that become the cluster: `ops` without those that only rename its
+  /// values (reshapes, sums over micro-batches), plus the ops that it computes
+  /// at load.
   llvm::SmallVector<mlir::Operation *> work;
   nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   ClusterTime time;                               ///< predicted

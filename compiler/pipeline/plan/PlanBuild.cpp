@@ -326,11 +326,30 @@ private:
   // What holds for the whole
   //===--------------------------------------------------------------------===//
 
+  /// What one device would take for a step of all; 0: there is only one device,
+  /// or that is not known.
+  int64_t countAloneNs() {
+    auto alone = function->getAttrOfType<DenseF64ArrayAttr>(kAloneAttr);
+    int64_t devices = problem.devices, replicas = 1;
+    if (!meshes.empty())
+      if (std::optional<ArrayAttr> axes = meshes.begin()->second.getAxes())
+        for (auto axis : axes->getAsRange<dist::AxisAttr>()) {
+          devices *= axis.getName() == dist::kStageAxis ? 1 : axis.getSize();
+          replicas *= axis.getName() == dist::kDataAxis ? axis.getSize() : 1;
+        }
+    if (!alone || devices == 1)
+      return 0;
+    return static_cast<int64_t>(
+        alone[1] + alone[0] * static_cast<double>(problem.microBatches) *
+                       static_cast<double>(replicas));
+  }
+
   void writeModel(StringRef order) {
     std::string name = getString(module, "nn.model", "").str();
     auto model = plan::ModelOp::create(
         builder, module.getLoc(), name, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
+        countAloneNs(),
         models.getName().empty() ? StringAttr()
                                  : builder.getStringAttr(models.getName()),
         models.getThreads(),

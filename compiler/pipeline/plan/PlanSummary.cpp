@@ -111,20 +111,6 @@ collectScopes(ModuleOp module) {
   return scopes;
 }
 
-/// The predicted time of all units that programs run in a step.
-static int64_t countUnitNs(ModuleOp module) {
-  int64_t ns = 0;
-  for (auto program : module.getOps<plan::ProgramOp>()) {
-    Block &body = program.getBody().front();
-    llvm::StringMap<int64_t> nsOf;
-    for (auto unit : body.getOps<plan::UnitOp>())
-      nsOf[unit.getSymName()] = unit.getDurationNs();
-    for (auto run : body.getOps<plan::RunOp>())
-      ns += nsOf.lookup(run.getUnit());
-  }
-  return ns;
-}
-
 std::optional<PlanSummary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
@@ -138,13 +124,6 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
     if (axis.getAxisName() == dist::kDataAxis)
       summary.replicas = axis.getSize();
   }
-  const bool areAlone = module.getOps<plan::CollectiveOp>().empty() &&
-                        llvm::all_of(axes, [](StringRef axis) {
-                          return axis == dist::kDataAxis;
-                        });
-  auto devices = module.getOps<plan::DeviceOp>();
-  if (areAlone && std::distance(devices.begin(), devices.end()) > 1)
-    summary.aloneNs = countUnitNs(module) * summary.replicas;
   summary.model = model.getModel().str();
   summary.schedule = model.getSchedule().str();
   if (DictionaryAttr sizes = model.getDimensionsAttr())
@@ -157,6 +136,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   summary.machine = model.getMachine().value_or("").str();
   summary.threads = model.getThreads();
   summary.stepNs = model.getStepNs();
+  summary.aloneNs = model.getAloneNs();
   summary.bubble = model.getBubble().convertToDouble();
   summary.samples = countSamples(module);
   summary.entry = model.getEntry().value_or("").str();
@@ -381,6 +361,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"samples_per_micro_batch", summary.samples},
       {"mixes", summary.mixes},
       {"predicted_ms", toMs(summary.stepNs)},
+      {"alone_predicted_ms", toMs(summary.aloneNs)},
       {"bubble_predicted", summary.bubble},
       {"predicted_for", llvm::json::Object{{"machine", summary.machine},
                                            {"threads", summary.threads}}},

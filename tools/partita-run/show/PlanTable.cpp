@@ -144,24 +144,6 @@ std::string pictureText(const Model &model) {
   return abi::stepPicture(programs);
 }
 
-/// What one device would take for the units of all, see StepLine.
-int64_t countAloneNs(const Model &model) {
-  const abi::Plan &plan = *model.plan;
-  bool areAlone = model.devices > 1 && length(plan.collectives()) == 0;
-  for (int64_t i = 0; i < length(plan.axes()); ++i)
-    areAlone &=
-        std::string_view(text(plan.axes()->Get(unsigned(i))->name())) == "data";
-  int64_t ns = 0;
-  for (int64_t p = 0; areAlone && p < length(plan.programs()); ++p) {
-    const abi::Program &program = *plan.programs()->Get(unsigned(p));
-    for (int64_t s = 0; s < length(program.actions()); ++s)
-      if (const abi::ProgramAction action = runtime::actionOf(program, s);
-          action.kind == abi::ActionKind::run)
-        ns += program.units()->Get(unsigned(action.subject))->duration_ns();
-  }
-  return ns * model.mesh.replicas();
-}
-
 } // namespace
 
 std::string predictedFor(const abi::Plan &plan) {
@@ -199,7 +181,7 @@ std::string planText(const Model &model) {
   result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
                            countSamples(model), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
-                           plan.bubble(), countAloneNs(model)});
+                           plan.bubble(), plan.alone_ns()});
   result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
   result += pictureText(model);
   result += "\n";
@@ -243,6 +225,7 @@ static Json toJson(const Model &model) {
       {"samples_per_step", countSamples(model) * model.microBatches},
       {"mixes", text(plan.mixes())},
       {"predicted_ms", double(plan.step_ns()) / 1e6},
+      {"alone_predicted_ms", double(plan.alone_ns()) / 1e6},
       {"bubble_predicted", plan.bubble()},
       {"predicted_for",
        {{"machine", text(plan.machine())}, {"threads", plan.threads()}}},

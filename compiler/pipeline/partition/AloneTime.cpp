@@ -1,0 +1,54 @@
+//===- AloneTime.cpp - What one device would take for a model -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/AloneTime.h"
+
+#include "compiler/cost/CostModels.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/phases/Phases.h"
+#include "dialects/dist/DistDialect.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+bool isCut(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) {
+    return isa<dist::DistDialect>(op.getDialect());
+  });
+}
+
+FailureOr<DenseF64ArrayAttr> predictAlone(func::FuncOp function) {
+  FailureOr<const CostModels *> models = CostModels::getAlone(function);
+  if (failed(models))
+    return failure();
+  const Phases phases(function);
+  std::optional<std::pair<double, double>> best; // of a micro-batch, of a step
+  for (const auto &model : (*models)->getAll()) {
+    FailureOr<PartitionGraph> graph = PartitionGraph::build(function, *model);
+    if (failed(graph))
+      return failure();
+    std::pair<double, double> ns(0, 0);
+    std::set<dist::Phase>
+        units; // the last stage computes its gradients at once
+    for (const ClusterNode &node : graph->nodes) {
+      dist::Phase phase = phases.get(node.ops.front());
+      if (phase == dist::Phase::backward)
+        phase = dist::Phase::forward;
+      (phase == dist::Phase::forward ? ns.first : ns.second) +=
+          node.time.ns + (units.insert(phase).second ? model->getUnitNs() : 0);
+    }
+    if (!best || ns.first + ns.second < best->first + best->second)
+      best = ns;
+  }
+  return DenseF64ArrayAttr::get(function.getContext(),
+                                {best->first, best->second});
+}
+
+} // namespace partita::pipeline
