@@ -64,14 +64,25 @@ LogicalResult CollectionOp::verify() {
   return success();
 }
 
+/// The axes of an op's module, which begins with them: collectives ask for
+/// them, and there may be thousands of both these and other ops.
+static SmallVector<AxisOp> getAxisOps(Operation *op) {
+  SmallVector<AxisOp> axes;
+  for (Operation &other : *op->getParentOfType<ModuleOp>().getBody())
+    if (auto axis = dyn_cast<AxisOp>(other))
+      axes.push_back(axis);
+    else
+      break;
+  return axes;
+}
+
 LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
   // The first of a row of devices looks at all of them: there may be thousands.
   if (isa_and_nonnull<DeviceOp>((*this)->getPrevNode()))
     return success();
-  const SmallVector<AxisOp> axes =
-      llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
+  const SmallVector<AxisOp> axes = getAxisOps(*this);
   for (auto device = *this; device;
        device = dyn_cast_or_null<DeviceOp>(device->getNextNode())) {
     ArrayRef<int64_t> place =
@@ -90,6 +101,9 @@ LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult AxisOp::verify() {
   if (static_cast<int64_t>(getSize()) < 1)
     return emitOpError("(C1) has the size ") << static_cast<int64_t>(getSize());
+  if (Operation *before = (*this)->getPrevNode();
+      before && !isa<AxisOp>(before))
+    return emitOpError("(C2) stands behind another op than an axis");
   return success();
 }
 
@@ -113,23 +127,15 @@ LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-/// The sizes of the module's axes.
-static SmallVector<int64_t> getAxisSizes(Operation *op) {
-  SmallVector<int64_t> sizes;
-  for (auto axis : op->getParentOfType<ModuleOp>().getOps<AxisOp>())
-    sizes.push_back(axis.getSize());
-  return sizes;
-}
-
 /// Devices of a group along `axes`; 0 if one is no axis, or stands there twice.
 static int64_t getGroupSize(Operation *op, ArrayRef<int64_t> axes) {
-  const SmallVector<int64_t> sizes = getAxisSizes(op);
+  SmallVector<AxisOp> all = getAxisOps(op);
   int64_t devices = 1;
   for (auto [index, axis] : llvm::enumerate(axes)) {
-    if (axis < 0 || axis >= static_cast<int64_t>(sizes.size()) ||
+    if (axis < 0 || axis >= static_cast<int64_t>(all.size()) ||
         llvm::is_contained(axes.take_front(index), axis))
       return 0;
-    devices *= sizes[axis];
+    devices *= static_cast<int64_t>(all[axis].getSize());
   }
   return devices;
 }
@@ -161,7 +167,7 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("(C2) is along axes that the module does not have");
   // Some micro-batches are absent on some replicas, if a step may lack some.
   auto module = (*this)->getParentOfType<ModuleOp>();
-  auto axes = llvm::to_vector(module.getOps<AxisOp>());
+  SmallVector<AxisOp> axes = getAxisOps(*this);
   auto models = module.getOps<ModelOp>();
   const bool isFull = !models.empty() && (*models.begin()).getFullSteps();
   for (int64_t axis : getAxes())

@@ -238,6 +238,7 @@ def Plan_AxisOp : Plan_Op<"axis", [HasParent<"::mlir::ModuleOp">]> {
 
     Constraints:
     * (C1) `size` is at least 1.
+    * (C2) The module begins with its axes.
 
     ```mlir
     plan.axis "data" size 2

@@ -486,6 +486,8 @@ private:
   void writeAxes() {
     if (meshes.empty() || !meshes.begin()->second.getAxes())
       return;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
     for (auto axis :
          meshes.begin()->second.getAxes()->getAsRange<dist::AxisAttr>())
       plan::AxisOp::create(builder, function.getLoc(), axis.getName(),

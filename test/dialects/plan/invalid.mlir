@@ -407,6 +407,15 @@ plan.axis "data" size 0
 // -----
 
 plan.axis "data" size 2
+plan.program @p0 {
+}
+// axis C2
+// expected-error @+1 {{(C2) stands behind another op than an axis}}
+plan.axis "tensor" size 2
+
+// -----
+
+plan.axis "data" size 2
 plan.program @p0 arena 0 constant 0 {
 }
 // device C2

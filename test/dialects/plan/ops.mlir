@@ -1,5 +1,9 @@
 // RUN: partita-opt %s | partita-opt | FileCheck %s
 
+// CHECK: plan.axis "data" size 1
+plan.axis "data" size 1
+// CHECK: plan.axis "tensor" size 2
+plan.axis "tensor" size 2
 // CHECK: nn.weight
 nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
 // CHECK: plan.model "m" schedule "fill_drain" micro_batches 2 step_ns 100 bubble 2.500000e-01
@@ -15,10 +19,6 @@ plan.collection output "o" index 1 optional_tensor length -1
 plan.stage "F0" on @p0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
 // CHECK: plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
 plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
-// CHECK: plan.axis "data" size 1
-plan.axis "data" size 1
-// CHECK: plan.axis "tensor" size 2
-plan.axis "tensor" size 2
 // CHECK: plan.device @d0 "cpu:0" executes @p0 at [0, 0]{{$}}
 plan.device @d0 "cpu:0" executes @p0 at [0, 0]
 // CHECK: plan.collective @a0 "a" all_reduce sum f32 in @p1 rows 1 part 8 axes [1] ns 100 reason "why"

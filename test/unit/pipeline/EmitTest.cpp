@@ -28,6 +28,8 @@ namespace partita {
 namespace {
 
 const char *kPlan = R"(
+plan.axis "data" size 1
+plan.axis "tensor" size 2
 nn.weight @unused "unused" : tensor<4xf32> = dense<2.0> : tensor<4xf32>
 nn.weight @w "layer.w" : tensor<4xf32> = dense<1.0> : tensor<4xf32>
 nn.weight @b "layer.b" : tensor<2xi1> = dense<[true, false]> : tensor<2xi1>
@@ -36,8 +38,6 @@ plan.model "net" schedule "fill_drain" micro_batches 1 step_ns 7 bubble 0.5
 plan.port input "x" index 2 batch_axis 0 : tensor<4xf32>
 plan.port output "y" index 0 batch_axis -1 : tensor<4xf32>
 plan.stage "F0" on @p0 blocks ["A"] flops 1 parameters 2 activations 3 sent 4 peak 128 ns 6
-plan.axis "data" size 1
-plan.axis "tensor" size 2
 plan.device @d0 "cpu:0" executes @p0 at [0, 1]
 plan.program @p0 arena 192 constant 0 {
   %x = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
