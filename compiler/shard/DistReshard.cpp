@@ -47,6 +47,8 @@ public:
         propagation.seed(result, getSharding(result));
       ops.push_back(&op);
     }
+    for (auto parameter : block.getOps<nn::ParameterOp>())
+      parameters.try_emplace(parameter.getWeightAttr(), parameter);
     for (Operation *op : ops)
       if (!rates.isLoad(op) && failed(visit(op)))
         return failure();
@@ -63,11 +65,9 @@ private:
         result.getOperandNumber(), nn::kStateAttr);
     if (!state)
       return bring(result, {}, "it is an output of the model");
-    for (auto parameter : function.getOps<nn::ParameterOp>())
-      if (parameter.getWeightAttr() == state)
-        return bring(result, getSharding(parameter),
-                     "every replica has all of '" + state.getValue().str() +
-                         "'");
+    if (auto parameter = parameters.find(state); parameter != parameters.end())
+      bring(result, getSharding(parameter->second),
+            "every replica has all of '" + state.getValue().str() + "'");
   }
 
   /// Lets an op read its operands, and others its result, as is written on
@@ -182,6 +182,7 @@ private:
   func::FuncOp function;
   Propagation propagation;
   analysis::Rates rates;
+  llvm::DenseMap<Attribute, nn::ParameterOp> parameters; ///< the first of each
   std::map<std::tuple<const void *, const void *, std::string>, Value> known;
 };
 

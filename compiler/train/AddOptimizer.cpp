@@ -35,7 +35,7 @@ public:
   OptimizerBuilder(ModuleOp module, func::FuncOp function,
                    std::vector<Group> groups, double clipNorm,
                    int64_t microBatches, bool guards, bool onHost)
-      : module(module), function(function),
+      : module(module), symbols(module), function(function),
         end(function.getBody().front().getTerminator()),
         b(NameLoc::get(StringAttr::get(function.getContext(), "loss")), end),
         groups(std::move(groups)), clipNorm(clipNorm), guards(guards),
@@ -57,6 +57,9 @@ public:
       return failure();
     for (Parameter &parameter : parameters)
       update(parameter);
+    makeStates(module, llvm::map_to_vector(parameters, [](auto &parameter) {
+                 return parameter.weight;
+               }));
     if (guards)
       guardStatistics();
     finish(results);
@@ -231,7 +234,6 @@ private:
     Stepped stepped =
         step(settings, numbers[parameter.group], Term(b, parameter.value),
              Term(b, parameter.gradient), moments);
-    makeState(module, weight);
     states.push_back({FlatSymbolRefAttr::get(weight.getSymNameAttr()),
                       guard(stepped.parameter, Term(b, parameter.value))});
     for (auto [symbol, moment, old] :
@@ -256,7 +258,7 @@ private:
     if (onHost)
       made->setAttr(nn::kOnHostAttr, b.getUnitAttr());
     made->remove();
-    SymbolTable(module).insert(made, std::next(Block::iterator(last)));
+    symbols.insert(made, std::next(Block::iterator(last)));
     return made;
   }
 
@@ -278,6 +280,7 @@ private:
   };
 
   ModuleOp module;
+  SymbolTable symbols;
   func::FuncOp function;
   Operation *end;
   ImplicitLocOpBuilder b;

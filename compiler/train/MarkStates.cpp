@@ -15,10 +15,14 @@ namespace partita::train {
 #define GEN_PASS_DEF_MARKSTATESPASS
 #include "compiler/train/Passes.h.inc"
 
-void makeState(ModuleOp module, nn::WeightOp weight) {
-  weight.setState(true);
+void makeStates(ModuleOp module, ArrayRef<nn::WeightOp> weights) {
+  llvm::DenseSet<Attribute> names;
+  for (nn::WeightOp weight : weights) {
+    weight.setState(true);
+    names.insert(weight.getSymNameAttr());
+  }
   module.walk([&](nn::ParameterOp parameter) {
-    if (parameter.getWeightAttr().getAttr() == weight.getSymNameAttr())
+    if (names.contains(parameter.getWeightAttr().getAttr()))
       parameter.setState(true);
   });
 }
@@ -29,16 +33,11 @@ struct MarkStatesPass : impl::MarkStatesPassBase<MarkStatesPass> {
   using MarkStatesPassBase::MarkStatesPassBase;
 
   void runOnOperation() override {
-    llvm::DenseSet<Attribute> trained;
+    SmallVector<nn::WeightOp> trained;
     for (auto weight : getOperation().getOps<nn::WeightOp>())
-      if (weight->hasAttr(autodiff::kTrainedAttr)) {
-        weight.setState(true);
-        trained.insert(weight.getSymNameAttr());
-      }
-    getOperation().walk([&](nn::ParameterOp parameter) {
-      if (trained.contains(parameter.getWeightAttr().getAttr()))
-        parameter.setState(true);
-    });
+      if (weight->hasAttr(autodiff::kTrainedAttr))
+        trained.push_back(weight);
+    makeStates(getOperation(), trained);
     getOperation()->setAttr(dist::kFullMicroBatchesAttr,
                             UnitAttr::get(&getContext()));
   }

@@ -56,8 +56,8 @@ struct TrainOptions {
   std::string description;
 };
 
-/// Makes a weight a state, where it is and where it is read.
-void makeState(mlir::ModuleOp module, nn::WeightOp weight);
+/// Makes weights states, where they are and where they are read.
+void makeStates(mlir::ModuleOp module, llvm::ArrayRef<nn::WeightOp> weights);
 
 } // namespace partita::train
 
