@@ -42,20 +42,27 @@ SmallVector<OpOperand *> getUsesFromTheLast(Operation *op, Block &block) {
 }
 
 /// Gives each use of an op that is free to repeat an op of its own, so that
-/// each cluster can have it inside.
+/// each cluster can have it inside. What reads nothing stands before its user:
+/// clusters whose ops are far apart take long to form.
 void repeatFreeOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (!isFreeToRepeat(&op))
       continue;
+    auto placeFor = [&](Operation *user) {
+      return op.getNumOperands() == 0 ? block.findAncestorOpInBlock(*user)
+                                      : &op;
+    };
     Operation *user = nullptr;
     for (OpOperand *use : getUsesFromTheLast(&op, block)) {
       if (!user || use->getOwner() == user) {
         user = use->getOwner();
         continue;
       }
-      OpBuilder b(&op);
+      OpBuilder b(placeFor(use->getOwner()));
       use->set(b.clone(op)->getResult(0));
     }
+    if (user && op.getNumOperands() == 0)
+      op.moveBefore(placeFor(user));
   }
 }
 
