@@ -32,26 +32,6 @@ constexpr double kMasked = -1e4;
 /// positions.
 constexpr int64_t kMostMaskElements = int64_t(1) << 26;
 
-/// Zeros are looked at in blocks of so many bytes.
-constexpr size_t kZeroBlock = 4096;
-
-/// What the elements of a tensor say, one after another.
-class MaskTest {
-public:
-  /// False if no mask has such an element. Most weights end here, with their
-  /// first element.
-  bool add(double element) {
-    hasZero |= element == 0;
-    hasOne |= element == 1;
-    hasMasked |= element <= kMasked;
-    return element == 0 || element == 1 || element <= kMasked;
-  }
-  bool isMask() const { return hasZero && hasOne != hasMasked; }
-
-private:
-  bool hasZero = false, hasOne = false, hasMasked = false;
-};
-
 /// The element of a type of floats that begins at `bytes`.
 double readElement(FloatType type, const char *bytes) {
   uint64_t bits = 0;
@@ -63,44 +43,42 @@ double readElement(FloatType type, const char *bytes) {
   return element.convertToDouble();
 }
 
-/// Whether the weight's elements are those of a mask.
+/// Whether the elements of a tensor are those of a mask. Those of most weights
+/// are not, by their first one.
+bool isMask(FloatType type, ArrayRef<char> bytes) {
+  bool hasZero = false, hasOne = false, hasMasked = false;
+  const size_t width = type.getWidth() / 8;
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    // A mask is long runs of the same element.
+    const char *element = bytes.data() + at;
+    if (at > 0 && std::memcmp(element, element - width, width) == 0)
+      continue;
+    const double value = readElement(type, element);
+    if (value != 0 && value != 1 && !(value <= kMasked))
+      return false;
+    hasZero |= value == 0;
+    hasOne |= value == 1;
+    hasMasked |= value <= kMasked;
+  }
+  return hasZero && hasOne != hasMasked;
+}
+
 bool isMask(nn::WeightOp weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto element = dyn_cast<FloatType>(type.getElementType());
   if (!element || element.getWidth() < 16 || type.getRank() < 2 ||
       type.getNumElements() > kMostMaskElements)
     return false;
-  MaskTest test;
   if (auto value = dyn_cast_or_null<DenseElementsAttr>(
-          weight.getValue().value_or(ElementsAttr()))) {
-    for (APFloat each : value.getValues<APFloat>()) {
-      bool isExact;
-      each.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                   &isExact);
-      if (!test.add(each.convertToDouble()))
-        return false;
-    }
-    return test.isMask();
-  }
+          weight.getValue().value_or(ElementsAttr())))
+    return isMask(element, value.getRawData());
   if (!weight.getFile())
     return false;
   auto bytes = llvm::MemoryBuffer::getFileSlice(
       *weight.getFile(), *weight.getBytes(), *weight.getOffset());
   // That a file cannot be read is said by who needs its bytes.
-  if (!bytes)
-    return false;
-  const size_t width = element.getWidth() / 8, size = (*bytes)->getBufferSize();
-  const char *begin = (*bytes)->getBufferStart();
-  for (size_t at = 0; at + width <= size;) {
-    if (!test.add(readElement(element, begin + at)))
-      return false;
-    at += width;
-    // Of zeros, the next block is tested by its first one.
-    while (at + kZeroBlock <= size && begin[at] == 0 &&
-           std::memcmp(begin + at, begin + at + 1, kZeroBlock - 1) == 0)
-      at += kZeroBlock - width;
-  }
-  return test.isMask();
+  return bytes && isMask(element, {(*bytes)->getBufferStart(),
+                                   (*bytes)->getBufferSize()});
 }
 
 struct ChooseParametersPass
