@@ -42,28 +42,26 @@ SmallVector<OpOperand *> getUsesFromTheLast(Operation *op, Block &block) {
 }
 
 /// Gives each use of an op that is free to repeat an op of its own, so that
-/// each cluster can have it inside. What reads nothing stands before its user:
-/// clusters whose ops are far apart take long to form.
+/// each cluster can have it inside.
 void repeatFreeOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (!isFreeToRepeat(&op))
       continue;
-    auto placeFor = [&](Operation *user) {
-      return op.getNumOperands() == 0 ? block.findAncestorOpInBlock(*user)
-                                      : &op;
-    };
     Operation *user = nullptr;
     for (OpOperand *use : getUsesFromTheLast(&op, block)) {
       if (!user || use->getOwner() == user) {
         user = use->getOwner();
         continue;
       }
-      OpBuilder b(placeFor(use->getOwner()));
+      OpBuilder b(&op);
       use->set(b.clone(op)->getResult(0));
     }
-    if (user && op.getNumOperands() == 0)
-      op.moveBefore(placeFor(user));
   }
+  // What reads nothing stands before its reader: clusters whose ops are far
+  // apart take long to form.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.getNumOperands() == 0 && !op.use_empty() && isFreeToRepeat(&op))
+      op.moveBefore(block.findAncestorOpInBlock(**op.user_begin()));
 }
 
 /// Merges repeated ops again that no cluster took in.

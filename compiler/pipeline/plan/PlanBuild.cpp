@@ -69,12 +69,14 @@ public:
     findValuesOnDevices(count);
 
     SymbolTable symbols(module);
-    builder.setInsertionPoint(function);
+    // Those for which verifiers look come first.
+    builder.setInsertionPointToStart(module.getBody());
+    writeAxes();
     writeModel(scheduleName);
+    builder.setInsertionPoint(function);
     writePorts();
     if (failed(checkMask()))
       return failure();
-    writeAxes();
     // The programs' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
       makeProgram(d, symbols);
@@ -486,8 +488,6 @@ private:
   void writeAxes() {
     if (meshes.empty() || !meshes.begin()->second.getAxes())
       return;
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
     for (auto axis :
          meshes.begin()->second.getAxes()->getAsRange<dist::AxisAttr>())
       plan::AxisOp::create(builder, function.getLoc(), axis.getName(),
