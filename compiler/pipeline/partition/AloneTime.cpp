@@ -35,8 +35,8 @@ FailureOr<DenseF64ArrayAttr> predictAlone(func::FuncOp function) {
     if (failed(graph))
       return failure();
     std::pair<double, double> ns(0, 0);
-    std::set<dist::Phase>
-        units; // the last stage computes its gradients at once
+    // That of a model's only stage computes gradients at once.
+    std::set<dist::Phase> units;
     for (const ClusterNode &node : graph->nodes) {
       dist::Phase phase = phases.get(node.ops.front());
       if (phase == dist::Phase::backward)
