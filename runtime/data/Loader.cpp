@@ -58,6 +58,12 @@ int64_t mostEpochs(int64_t samples) {
                   std::numeric_limits<int64_t>::max() / samples);
 }
 
+/// The fewest samples of a step.
+int64_t partOf(const LoaderOptions &options) {
+  return options.samplesPerPart > 0 ? options.samplesPerPart
+                                    : options.samplesPerStep;
+}
+
 Status checkInputs(const std::vector<LoaderInput> &inputs,
                    const LoaderOptions &options) {
   if (inputs.empty())
@@ -79,9 +85,11 @@ Status checkInputs(const std::vector<LoaderInput> &inputs,
   if (options.samplesPerStep < 1 || options.buffers < 1)
     return Status::error("a loader needs at least one sample a step, and one "
                          "buffer");
-  if (first.count() < options.samplesPerStep)
-    return Status::error("a step takes " +
-                         std::to_string(options.samplesPerStep) +
+  if (options.samplesPerPart < 0 ||
+      options.samplesPerStep % partOf(options) != 0)
+    return Status::error("a step has no whole number of parts");
+  if (first.count() < partOf(options))
+    return Status::error("a step takes " + std::to_string(partOf(options)) +
                          " samples, but " + first.name() + " has only " +
                          std::to_string(first.count()));
   if (options.epoch < 0 || options.epoch >= mostEpochs(first.count()) ||
@@ -240,14 +248,17 @@ void Loader::Impl::run() {
 }
 
 bool Loader::Impl::fillEpoch(int64_t position) {
-  for (; options.samplesPerStep <= count - position;
-       position += options.samplesPerStep) {
+  const int64_t part = partOf(options);
+  int64_t filled = 0;
+  for (; part <= count - position; position += filled) {
+    filled = std::min(options.samplesPerStep, (count - position) / part * part);
     Buffer *buffer = waitForRoom();
     if (!buffer)
       return false;
     buffer->step.epoch = order->epoch();
     buffer->step.position = position;
     buffer->step.firstSample = order->epoch() * count + position;
+    buffer->step.samples = filled;
     Status status = fill(*buffer);
     {
       std::lock_guard<std::mutex> lock(mutex);
@@ -275,7 +286,7 @@ Loader::Impl::Buffer *Loader::Impl::waitForRoom() {
 Status Loader::Impl::fill(Buffer &buffer) {
   for (size_t i = 0; i < routes.size(); ++i) {
     uint8_t *to = buffer.bytes[i];
-    for (int64_t s = 0; s < options.samplesPerStep; ++s) {
+    for (int64_t s = 0; s < buffer.step.samples; ++s) {
       // What is filled when the loader ends is thrown away.
       if (stopping.load(std::memory_order_relaxed))
         return Status();
@@ -366,10 +377,12 @@ void Loader::release(const LoadedStep *step) {
 
 int64_t Loader::samples() const { return impl->count; }
 int64_t Loader::stepsPerEpoch() const {
-  return impl->count / impl->options.samplesPerStep;
+  const int64_t used = impl->count - samplesDropped();
+  return (used + impl->options.samplesPerStep - 1) /
+         impl->options.samplesPerStep;
 }
 int64_t Loader::samplesDropped() const {
-  return impl->count % impl->options.samplesPerStep;
+  return impl->count % partOf(impl->options);
 }
 int64_t Loader::bytes() const { return impl->bytes; }
 int64_t Loader::waitedNs() const { return impl->waited; }

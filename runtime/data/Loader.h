@@ -19,8 +19,8 @@
 //     (*loader)->release(*step);
 //   }
 //
-// Samples that are left at the end of an epoch and do not fill a step are
-// dropped.
+// Samples that are left at the end of an epoch and do not fill a step, or a
+// part of one (LoaderOptions.samplesPerPart), are dropped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +50,9 @@ struct LoaderInput {
 
 struct LoaderOptions {
   int64_t samplesPerStep = 1;
+  /// The last step of an epoch may have fewer samples, a multiple of this. 0:
+  /// it may not.
+  int64_t samplesPerPart = 0;
   Order::Kind order = Order::Kind::shuffled;
   uint64_t seed = 0;
   int buffers = 3; ///< steps that are filled ahead or in use; at least 1
@@ -69,8 +72,10 @@ struct LoadedStep {
   /// position. The others follow. Dropped samples have numbers, so that these
   /// do not depend on how many samples a step has.
   int64_t firstSample = 0;
-  /// For each input [samples per step, ...shape], on 64-byte boundaries. Not to
-  /// be read after the step is released.
+  int64_t samples = 0;
+  /// For each input [samples per step, ...shape], on 64-byte boundaries, of
+  /// which the first `samples` are filled. Not to be read after the step is
+  /// released.
   std::vector<runtime::Tensor> inputs;
 };
 

@@ -58,6 +58,7 @@ Seen look(const LoadedStep &step) {
   std::vector<int64_t> samples;
   for (double value : valuesOf(step.inputs[0]))
     samples.push_back(int64_t(value));
+  samples.resize(static_cast<size_t>(step.samples));
   return {step.epoch, step.position, step.firstSample, samples};
 }
 
@@ -94,6 +95,29 @@ TEST(Loader, givesStepsInOrderAndDropsTheRest) {
                                               {1, 2, 7, {2, 3}}}));
   // The end stays the end.
   EXPECT_EQ(take(*loader), std::vector<Seen>());
+}
+
+TEST(Loader, endsAnEpochWithAPartOfAStep) {
+  LoaderOptions options = {.samplesPerStep = 4,
+                           .samplesPerPart = 2,
+                           .order = Order::Kind::inOrder,
+                           .endEpoch = 2};
+  auto loader = makeLoader(7, options);
+  EXPECT_EQ(loader->stepsPerEpoch(), 2);
+  EXPECT_EQ(loader->samplesDropped(), 1);
+  EXPECT_EQ(take(*loader), (std::vector<Seen>{{0, 0, 0, {0, 1, 2, 3}},
+                                              {0, 4, 4, {4, 5}},
+                                              {1, 0, 7, {0, 1, 2, 3}},
+                                              {1, 4, 11, {4, 5}}}));
+  loader = makeLoader(3, options);
+  EXPECT_EQ(loader->stepsPerEpoch(), 1);
+  EXPECT_EQ(take(*loader),
+            (std::vector<Seen>{{0, 0, 0, {0, 1}}, {1, 0, 3, {0, 1}}}));
+  expectError(Loader::create({numbers(1)}, options),
+              "a step takes 2 samples, but 'x' has only 1");
+  options.samplesPerStep = 3;
+  expectError(Loader::create({numbers(3)}, options),
+              "a step has no whole number of parts");
 }
 
 TEST(Loader, takesOneSampleOfOne) {
