@@ -26,16 +26,9 @@ namespace partita::autodiff {
 
 namespace {
 
-/// What becomes of the model's results.
-enum class Mode {
-  whole, ///< the loss in their place
-  parts, ///< the parts of the loss in their place
-  beside ///< the parts of the loss beside them
-};
-
 class LossBuilder {
 public:
-  LossBuilder(func::FuncOp function, LossSpec spec, Mode mode)
+  LossBuilder(func::FuncOp function, LossSpec spec, LossResults mode)
       : function(function), spec(std::move(spec)), mode(mode),
         end(function.getBody().front().getTerminator()) {}
 
@@ -47,15 +40,16 @@ public:
     Value target = addTarget();
     if (!target && spec.kind->target != Target::none)
       return failure();
-    const Loss loss = buildWhole(b, target);
+    LabelCounts counts;
+    const Loss loss = buildWhole(b, target, counts);
     if (spec.kind->target == Target::labels)
       checkLabels(Term(b, target));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, b.getStringAttr(nn::kBatchAxisAttr));
-    if (mode != Mode::whole) {
+    if (mode != LossResults::whole) {
       // A step sums micro-batches up: their samples are told apart by nobody.
       function->getParentOp()->removeAttr(analysis::kMixesAttr);
-      setParts(loss);
+      setParts(loss, counts);
       return success();
     }
     function->getParentOp()->setAttr(
@@ -69,19 +63,29 @@ public:
 
 private:
   /// The loss of all samples. Replicas compute that of their own ones, and add
-  /// up.
-  Loss buildWhole(ImplicitLocOpBuilder &b, Value target) {
+  /// up. The same of labels, if it is an evaluation that compares with them.
+  Loss buildWhole(ImplicitLocOpBuilder &b, Value target, LabelCounts &counts) {
     Value whole = end->getOperand(output);
     const std::optional<DealtOutput> dealt = findDealt(b, whole);
     const bool hasLabels = spec.kind->target == Target::labels;
+    const bool isCounted = hasLabels && mode == LossResults::evaluation;
     // One number has no samples, and classes may be dealt out as samples are.
     if (!dealt || spec.kind->name == "output" ||
-        (hasLabels && dealt->dim == axis))
+        (hasLabels && dealt->dim == axis)) {
+      if (isCounted)
+        counts = countLabels(spec, Term(b, whole), Term(b, target), axis);
       return buildLoss(spec, Term(b, whole), Term(b, target), axis);
+    }
     if (target)
       target = dealt->takeOwn(
           b, target, dealt->dim - (hasLabels && axis < dealt->dim ? 1 : 0));
     Loss loss = buildLoss(spec, Term(b, dealt->own), Term(b, target), axis);
+    if (isCounted) {
+      counts = countLabels(spec, Term(b, dealt->own), Term(b, target), axis);
+      for (Term *each : {&counts.all, &counts.right, &counts.rightOfFive})
+        *each = {b, sumOverReplicas(b, *each,
+                                    "labels are counted over all replicas")};
+    }
     loss.sum = {b, sumOverReplicas(b, loss.sum,
                                    "the loss is that of all "
                                    "replicas")};
@@ -97,22 +101,21 @@ private:
     return loss;
   }
 
-  /// The loss as a sum and the number that it is divided by. Each result of an
-  /// evaluation stays.
-  void setParts(const Loss &loss) {
-    std::vector<Result> results;
-    if (mode == Mode::beside)
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (!function.getResultAttr(i, nn::kCheckAttr) &&
-            !function.getResultAttr(i, nn::kStateAttr))
-          results.push_back({end->getOperand(i), nameOf(i).str()});
-    results.push_back({loss.sum.get(), "loss.sum"});
+  /// The loss as a sum and the number that it is divided by, and what an
+  /// evaluation counts.
+  void setParts(const Loss &loss, const LabelCounts &counts) {
+    std::vector<Result> results = {{loss.sum.get(), "loss.sum"}};
     if (loss.count.get())
       results.push_back({loss.count.get(), "loss.count"});
+    if (counts.all.get())
+      results.insert(results.end(),
+                     {{counts.all.get(), "labels.count"},
+                      {counts.right.get(), "labels.right"},
+                      {counts.rightOfFive.get(), "labels.right_of_five"}});
     setResults(function, results);
     if (loss.count.get())
-      function.setResultAttr(static_cast<unsigned>(results.size()) - 1,
-                             kCountAttr, UnitAttr::get(function.getContext()));
+      function.setResultAttr(1, kCountAttr,
+                             UnitAttr::get(function.getContext()));
   }
 
   InFlightDiagnostic fail() {
@@ -228,7 +231,7 @@ private:
 
   func::FuncOp function;
   const LossSpec spec;
-  const Mode mode;
+  const LossResults mode;
   Operation *end;
   int output = -1;
   int64_t axis = 0;
@@ -247,7 +250,9 @@ struct AddLossPass : impl::AddLossPassBase<AddLossPass> {
       return signalPassFailure();
     }
     func::FuncOp function = getModelFunction(getOperation());
-    const Mode mode = beside ? Mode::beside : parts ? Mode::parts : Mode::whole;
+    const LossResults mode = evaluate ? LossResults::evaluation
+                             : parts  ? LossResults::parts
+                                      : LossResults::whole;
     if (!function ||
         failed(LossBuilder(function, std::move(*spec), mode).run()))
       signalPassFailure();

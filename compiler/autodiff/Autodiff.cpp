@@ -24,8 +24,8 @@ void addAutodiffPasses(OpPassManager &pm, const AutodiffOptions &options) {
     return;
   pm.addPass(
       createAddLossPass({options.loss, options.results == LossResults::parts,
-                         options.results == LossResults::beside}));
-  if (options.results == LossResults::beside)
+                         options.results == LossResults::evaluation}));
+  if (options.results == LossResults::evaluation)
     return;
   pm.addPass(createExpandAttentionPass());
   pm.addPass(createExpandRecurrentPass({options.inputs, /*doubles=*/false}));

@@ -30,20 +30,33 @@ static Loss reduce(const LossSpec &spec, Term terms) {
   return {total, spec.mean ? total.splat(count) : Term()};
 }
 
+/// Halves are compared and summed as f32.
+static Term widen(Term x) {
+  return x.element().getIntOrFloatBitWidth() < 32 ? x.cast(x.b().getF32Type())
+                                                  : x;
+}
+
+/// Which labels count.
+static Term findCounting(const LossSpec &spec, Term labels) {
+  return compare(ComparePredicate::ne, labels,
+                 labels.splat(double(spec.ignoreIndex)));
+}
+
+/// What `of` has for each label, of size 1 along `axis`. A label that does not
+/// count need not be a class.
+static Term pick(Term of, Term labels, Term counting, int64_t axis) {
+  Shape one(of.shape());
+  one[axis] = 1;
+  Term safe = select(counting, labels, 0.0).reshape(one);
+  return of.make<GatherElementsOp>(RankedTensorType::get(one, of.element()),
+                                   of.get(), safe.get(), axis);
+}
+
 /// The negative logarithm of the probability of each label.
 static Loss buildLabelLoss(const LossSpec &spec, Term logs, Term labels,
                            int64_t axis) {
-  Shape one(logs.shape());
-  one[axis] = 1;
-  Term counts = compare(ComparePredicate::ne, labels,
-                        labels.splat(double(spec.ignoreIndex)));
-  // A label that does not count need not be a class.
-  Term safe = select(counts, labels, 0.0).reshape(one);
-  Term picked =
-      logs.make<GatherElementsOp>(RankedTensorType::get(one, logs.element()),
-                                  logs.get(), safe.get(), axis)
-          .reshape(labels.shape());
-  Term terms = -picked;
+  Term counts = findCounting(spec, labels);
+  Term terms = -pick(logs, labels, counts, axis).reshape(labels.shape());
   if (spec.labelSmoothing > 0) {
     const auto classes = static_cast<double>(logs.shape()[axis]);
     terms = terms * (1 - spec.labelSmoothing) -
@@ -84,13 +97,47 @@ static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
   return (y + size) * 0.5 - target * y + grad::log(grad::exp(-size) + 1.0);
 }
 
+LabelCounts countLabels(const LossSpec &spec, Term scores, Term labels,
+                        int64_t axis) {
+  scores = widen(scores);
+  Term counts = findCounting(spec, labels);
+  Shape kept;
+  for (int64_t dim = 0; dim < scores.rank(); ++dim)
+    if (dim != axis)
+      kept.push_back(dim);
+  auto alongClasses = [&](Term each) {
+    return each.broadcast(kept, scores.shape());
+  };
+  Term own = pick(scores, labels, counts, axis).reshape(labels.shape());
+  Term ownOfAll = alongClasses(own);
+  Term classes = labels.make<IotaOp>(
+      RankedTensorType::get(scores.shape()[axis], labels.element()),
+      int64_t(0));
+  Term isFirst =
+      compare(ComparePredicate::lt, classes.broadcast({axis}, scores.shape()),
+              alongClasses(labels));
+  // A number for each class before the label's, in the order of scores.
+  Term ahead = select(compare(ComparePredicate::eq, scores, ownOfAll),
+                      select(isFirst, scores.splat(1), 0.0), 0.0);
+  ahead = select(compare(ComparePredicate::gt, scores, ownOfAll), 1.0, ahead);
+  Term before = ahead.sum({axis});
+  Term isNumber = compare(ComparePredicate::eq, own, own);
+  auto countWhere = [&](Term holds) {
+    return sumAll(select(holds, own.splat(1), 0.0));
+  };
+  auto countBelow = [&](double place) {
+    return countWhere(
+        counts && isNumber &&
+        compare(ComparePredicate::lt, before, before.splat(place)));
+  };
+  return {countWhere(counts), countBelow(1), countBelow(5)};
+}
+
 Term buildLabelCheck(const LossSpec &spec, Term labels, int64_t classes) {
   const int64_t rows = labels.shape()[0],
                 length = labels.type().getNumElements() / rows;
   Term matrix = labels.reshape({rows, length});
-  Term counts = compare(ComparePredicate::ne, matrix,
-                        matrix.splat(double(spec.ignoreIndex)));
-  Term safe = select(counts, matrix, 0.0);
+  Term safe = select(findCounting(spec, matrix), matrix, 0.0);
   Term isRight = safe >= 0.0 && compare(ComparePredicate::lt, safe,
                                         safe.splat(double(classes)));
   Term place = matrix.make<IotaOp>(matrix.type(), int64_t(1));
@@ -108,11 +155,9 @@ Term buildLabelCheck(const LossSpec &spec, Term labels, int64_t classes) {
 }
 
 Loss buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
-  if (y.element().getIntOrFloatBitWidth() < 32) {
-    y = y.cast(y.b().getF32Type());
-    if (spec.kind->target == Target::values)
-      target = target.cast(y.element());
-  }
+  y = widen(y);
+  if (spec.kind->target == Target::values)
+    target = widen(target);
   StringRef kind = spec.kind->name;
   if (kind == "output")
     return {y.reshape({}), y.reshape({}).splat(1)}; // of several: their mean

@@ -18,12 +18,24 @@ struct Loss {
   nn::grad::Term sum, count;
 };
 
+/// Of the labels that a loss does not ignore: how many there are, and of how
+/// many the score is the largest, or one of the five largest. Scalars of the
+/// scores' type. Of equal scores the first class has the larger one; a score
+/// that is NaN predicts nothing.
+struct LabelCounts {
+  nn::grad::Term all, right, rightOfFive;
+};
+
 /// The loss as PyTorch's losses of the same names define it. `y` is
 /// the model's output, of floats. `target` is null, or labels [y's shape
 /// without dimension `axis`], or values of y's shape and type. Narrow floats
 /// are summed as f32.
 Loss buildLoss(const LossSpec &spec, nn::grad::Term y, nn::grad::Term target,
                int64_t axis);
+
+/// `scores` and `labels` as the loss has them, which compares with labels.
+LabelCounts countLabels(const LossSpec &spec, nn::grad::Term scores,
+                        nn::grad::Term labels, int64_t axis);
 
 /// For each entry of the labels' first dimension the place of the first label
 /// that is no class and does not stand for none, or the number of labels, and

@@ -37,9 +37,10 @@ namespace partita::autodiff {
 
 /// What a loss makes of the model's results.
 enum class LossResults {
-  whole, ///< they become the loss and its gradients
-  parts, ///< the same, and the loss is a sum and a count
-  beside ///< they stay, with the parts of the loss; there are no gradients
+  whole,     ///< they become the loss and its gradients
+  parts,     ///< the same, and the loss is a sum and a count
+  evaluation ///< they become this sum and count, and the labels are counted
+             ///< that are predicted; there are no gradients
 };
 
 struct AutodiffOptions {

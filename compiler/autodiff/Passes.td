@@ -42,7 +42,10 @@ def AddLossPass : AutodiffPass<"nn-add-loss"> {
     The function gets the input that the loss compares with, if there is one,
     and has one result, `loss`. A loss mixes samples, so no dimension of inputs
     and results counts samples any more. Of replicas that share a batch each
-    computes the loss of its own samples, and they add up sums and counts.
+    computes the loss of its own samples, and they add up sums and counts. An
+    evaluation also counts labels: those that are not ignored, and of these the
+    ones whose score is the largest, or one of the five largest. Of equal scores
+    the first class has the larger one, and NaN predicts nothing.
 
     ```mlir
     func.func @main(%x: ...) -> (tensor<8x10xf32> {nn.name = "y"})
@@ -53,7 +56,7 @@ def AddLossPass : AutodiffPass<"nn-add-loss"> {
   let options = [
     Option<"loss", "loss", "std::string", "\"\"", "KIND:OUTPUT[:INPUT][,OPTION=VALUE...]">,
     Option<"parts", "parts", "bool", "false", "results `loss.sum`, and `loss.count` if the loss is their quotient">,
-    Option<"beside", "beside", "bool", "false", "the same, behind the model's own results">
+    Option<"evaluate", "evaluate", "bool", "false", "the same, and of a loss that compares with labels `labels.count`, `labels.right` and `labels.right_of_five`">
   ];
 }
 

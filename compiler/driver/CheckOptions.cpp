@@ -82,7 +82,7 @@ LogicalResult checkPrecision(Location loc, const CompileOptions &options,
     if (!codegen::findBackend(codegen::splitTarget(target).first)
              ->hasCpuLevels())
       return success();
-  if (options.autodiff.results != autodiff::LossResults::beside)
+  if (options.autodiff.results != autodiff::LossResults::evaluation)
     emitRemark(loc) << "--mixed-precision " << options.mixedPrecision
                     << " changes nothing: CPUs compute in f32";
   return success();

@@ -111,7 +111,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     // The first plan chooses for all.
     if (number > 0 && *schedule == kAutoSchedule)
       each.partition.schedule = compilations.front()->schedule;
-    if (each.autodiff.results == autodiff::LossResults::beside)
+    if (each.autodiff.results == autodiff::LossResults::evaluation)
       followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
         options.kind != EmitKind::decision && options.kind != EmitKind::summary)

@@ -33,7 +33,7 @@ import::ImportOptions getImportOptions(const CompileOptions &options,
   imports.replicas = replicas;
   if (!options.train.optimizer.empty())
     imports.training = {options.autodiff.results ==
-                                autodiff::LossResults::beside
+                                autodiff::LossResults::evaluation
                             ? import::TrainingMode::evaluate
                             : import::TrainingMode::learn,
                         options.train.microBatches, options.train.evalMode};

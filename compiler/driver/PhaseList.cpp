@@ -49,7 +49,7 @@ PhaseRun makeDifferentiate(const CompileOptions &options) {
     to.inputs = autodiff.inputs;
     to.mark = !options.expose.nodes.empty();
     to.parts = autodiff.results == autodiff::LossResults::parts;
-    to.beside = autodiff.results == autodiff::LossResults::beside;
+    to.evaluate = autodiff.results == autodiff::LossResults::evaluation;
   });
 }
 
@@ -62,7 +62,7 @@ PhaseRun makeTrain(const CompileOptions &options) {
     to.guardStates = !options.train.onNonfinite.empty();
     to.onHost = options.train.optimizerOnHost;
     to.init = ArrayRef(options.train.init);
-    to.evaluate = options.autodiff.results == autodiff::LossResults::beside;
+    to.evaluate = options.autodiff.results == autodiff::LossResults::evaluation;
   });
 }
 

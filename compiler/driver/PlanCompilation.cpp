@@ -179,6 +179,7 @@ void PlanCompilation::readDecision(ModuleOp module) {
       stagesOfNodes = pipeline::getStagesOfNodes(function);
       stagesOfStates = pipeline::findStateStages(function);
       zero = static_cast<int>(getInteger(function, dist::kZeroAttr, 0));
+      microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
       shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
       const SmallVector<int64_t> devices = getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());

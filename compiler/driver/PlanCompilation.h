@@ -38,6 +38,7 @@ public:
   mlir::DictionaryAttr shards;
   std::vector<std::string> axes; ///< "data=2"
   int zero = 0;
+  int64_t microBatches = 1; ///< of a replica in a step
   std::string evaluationSchedule;
   std::string schedule; ///< if no person chose it
   int64_t replicas = 1; ///< that share a batch

@@ -21,8 +21,7 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
     plans.front().autodiff.results = autodiff::LossResults::parts;
     plans.front().partition.microBatches = options.train.microBatches;
     plans.push_back(plans.front());
-    plans.back().autodiff.results = autodiff::LossResults::beside;
-    plans.back().partition.microBatches = 1;
+    plans.back().autodiff.results = autodiff::LossResults::evaluation;
     plans.front().partition.recompute = options.train.recompute;
     plans.front().partition.recomputeNodes = options.train.recomputeNodes;
   } else if (!options.autodiff.loss.empty() &&
@@ -46,6 +45,7 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.shards = learns.shards;
   options.partition.emitFile.clear();
   options.partition.schedule = learns.evaluationSchedule;
+  options.partition.microBatches = static_cast<int>(learns.microBatches);
   if (learns.devicesOfStages.size() < 2)
     return;
   options.stagesOfNodes = learns.stagesOfNodes;

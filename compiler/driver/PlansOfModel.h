@@ -18,7 +18,7 @@ namespace partita::driver {
 std::vector<CompileOptions> getPlans(const CompileOptions &options);
 
 /// Makes the plan that evaluates have each state where the plan that learns has
-/// it.
+/// it, and as many micro-batches a step.
 void followStages(const PlanCompilation &learns, CompileOptions &options);
 
 /// Whether all plans have a state on the same device.

@@ -58,9 +58,9 @@ void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
   autodiff.trainOnly = options.trainOnly.get();
   autodiff.inputs = options.inputs;
   autodiff.mark = options.mark;
-  autodiff.results = options.beside  ? autodiff::LossResults::beside
-                     : options.parts ? autodiff::LossResults::parts
-                                     : autodiff::LossResults::whole;
+  autodiff.results = options.evaluate ? autodiff::LossResults::evaluation
+                     : options.parts  ? autodiff::LossResults::parts
+                                      : autodiff::LossResults::whole;
   autodiff::addAutodiffPasses(pm, autodiff);
 }
 

@@ -90,9 +90,9 @@ struct DifferentiateOptions : mlir::PassPipelineOptions<DifferentiateOptions>,
   Value<bool> mark{*this, "mark",
                    "locations say which tensors' cotangents ops compute"};
   Value<bool> parts{*this, "parts", "the loss is a sum and a count"};
-  Value<bool> beside{*this, "beside",
-                     "the loss stands behind the model's own results, and "
-                     "there are no gradients"};
+  Value<bool> evaluate{*this, "evaluate",
+                       "the loss is a sum and a count, with the labels that "
+                       "are predicted, and there are no gradients"};
 };
 extern const Phase<DifferentiateOptions> kDifferentiate;
 

@@ -30,8 +30,10 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     if (failed(function))
       return signalPassFailure();
     const int64_t level = getInteger(*function, dist::kZeroAttr, 0);
-    if (level > 2 && !getOperation()->hasAttr(dist::kFullStepsAttr))
-      nameParts(*function);
+    // Replicas that evaluate need each other's parts, so none may be idle.
+    if (level > 2 && hasState(*function))
+      getOperation()->setAttr(dist::kFullStepsAttr,
+                              UnitAttr::get(&getContext()));
     const Axes axes(*function);
     if (!axes.getData())
       return;
@@ -69,23 +71,6 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
           joinEarly(sum, state, axes, ofParameter.lookup(state.getOrigin()));
   }
 
-  /// A plan that learns nothing has no micro-batches to deal out: all devices
-  /// that have parts of its parameters compute each of them.
-  static void nameParts(func::FuncOp function) {
-    auto all = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr);
-    if (!all || llvm::none_of(function.getOps<nn::ParameterOp>(),
-                              [](nn::ParameterOp op) { return op.getState(); }))
-      return;
-    SmallVector<Attribute> axes;
-    for (auto axis : all.getAsRange<dist::AxisAttr>())
-      axes.push_back(axis.getName() == dist::kDataAxis
-                         ? dist::AxisAttr::get(function.getContext(),
-                                               kPartsAxis, axis.getSize())
-                         : axis);
-    function->setAttr(dist::kAxesAttr,
-                      ArrayAttr::get(function.getContext(), axes));
-  }
-
   /// Each replica adds up its part of a gradient, which is joined in each
   /// micro-batch.
   static void joinEarly(nn::SumMicroBatchesOp sum, nn::WeightOp state,
@@ -106,6 +91,11 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     add->setOperand(1, own);
     sum->setAttr(kJoinedAttr, b.getUnitAttr());
     fixSharding(sum.getAccumulator(), sharding);
+  }
+
+  static bool hasState(func::FuncOp function) {
+    return llvm::any_of(function.getOps<nn::ParameterOp>(),
+                        [](nn::ParameterOp op) { return op.getState(); });
   }
 
   static bool isOfOptimizer(nn::WeightOp state) {

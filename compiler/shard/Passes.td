@@ -135,9 +135,9 @@ def DistCutStatesPass : ShardPass<"dist-cut-states"> {
     and updates that part of the parameter. Gradients are summed part by part
     then, and the new parameters are gathered. With 2 each adds up its part of a
     gradient, which is joined in each micro-batch. With 3 each has its part of a
-    parameter, and those that read it gather it. Running statistics stay as they
-    are. In a plan that learns nothing, the axis is "parts" then: all its
-    devices compute the same micro-batch.
+    parameter, and those that read it gather it; so a step has all of its
+    micro-batches, in a plan that learns nothing as well. Running statistics
+    stay as they are.
 
     With `dist.zero = 1` and an axis "data" of 2 devices:
 

@@ -86,8 +86,7 @@ Axes::Axes(func::FuncOp function) {
         axis.getName() == dist::kStageAxis)
       continue;
     auto name = StringAttr::get(function.getContext(), axis.getName());
-    if (axis.getName() == kPartsAxis ||
-        (axis.getName() == dist::kDataAxis && isStep))
+    if (axis.getName() == dist::kDataAxis && isStep)
       data = name;
     else if (axis.getName() != dist::kDataAxis)
       names.push_back(name);

@@ -60,11 +60,6 @@ inline constexpr llvm::StringLiteral kJoinedAttr = "dist.joined";
 /// micro-batches is one of the replica's own, unless that is joined before.
 bool isOwnOfReplica(mlir::Operation *op);
 
-/// The axis "data" of a function that updates no states, but shares them with
-/// one that does: devices along it compute the same micro-batch, each from
-/// parts of the parameters.
-inline constexpr llvm::StringLiteral kPartsAxis = "parts";
-
 /// The axes of a model's function along which tensors may be cut: all but
 /// "data", "replica" and "stage". Where a step updates states, "data" is one of
 /// them, for what a step computes once of all its micro-batches: replicas have
@@ -76,8 +71,8 @@ public:
   bool empty() const { return sizes.empty(); }
   /// Those that may cut any tensor: all but "data".
   llvm::ArrayRef<mlir::StringAttr> getNames() const { return names; }
-  /// "data", if sums over micro-batches are those of several replicas, or
-  /// "parts"; else null.
+  /// "data", if a step has all of its micro-batches, so that replicas may meet;
+  /// else null.
   mlir::StringAttr getData() const { return data; }
   /// Devices along an axis; 0 if there is no such axis.
   int64_t getSize(mlir::StringAttr axis) const { return sizes.lookup(axis); }

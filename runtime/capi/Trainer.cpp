@@ -220,17 +220,19 @@ Status partita_trainer::step(const void *const *given, int64_t samples,
 
 Status partita_trainer::evaluate(const void *const *given, int64_t samples,
                                  partita_evaluation *result) {
-  const int64_t each = trainer->samplesPerEvaluation();
+  const int64_t each = trainer->samplesPerMicroBatch();
   if (samples < 1 || samples % each != 0)
     return Status::error("there are " + std::to_string(samples) +
                          " samples, and an evaluation takes a multiple of " +
                          std::to_string(each));
   Evaluation total;
-  for (int64_t first = 0; first < samples; first += each) {
+  int64_t count = 0;
+  for (int64_t first = 0; first < samples; first += count * each) {
     auto data = addresses(given, first);
     if (!data)
       return data.status();
-    auto evaluated = trainer->evaluate(*data);
+    count = std::min((samples - first) / each, trainer->mostEvaluated());
+    auto evaluated = trainer->evaluate(*data, count);
     if (!evaluated && evaluated.status().isInputError() && first > 0)
       return Status::inputError("after the first " + std::to_string(first) +
                                 " samples: " + evaluated.status().message());
@@ -346,7 +348,7 @@ int64_t partita_trainer_step_samples(const partita_trainer *trainer) {
 
 int64_t partita_trainer_evaluation_samples(const partita_trainer *trainer) {
   return askTrainer(trainer, int64_t(0),
-                    [&] { return trainer->trainer->samplesPerEvaluation(); });
+                    [&] { return trainer->trainer->samplesPerMicroBatch(); });
 }
 
 partita_status partita_trainer_step(partita_trainer *trainer,

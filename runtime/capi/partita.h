@@ -377,7 +377,8 @@ PARTITA_API partita_status partita_trainer_step(partita_trainer *trainer,
                                                 int64_t samples,
                                                 partita_step_result *result);
 /* Computes the loss of samples, and how many labels the model predicts. No
- * state changes. */
+ * state changes. Devices work side by side on as many samples as a step takes,
+ * so it is faster to give many at once. */
 PARTITA_API partita_status
 partita_trainer_evaluate(partita_trainer *trainer, const void *const *inputs,
                          int64_t samples, partita_evaluation *evaluation);

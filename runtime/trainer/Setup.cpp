@@ -58,21 +58,15 @@ LossNames namesOf(const std::string &loss) {
   LossNames names;
   const std::string head = loss.substr(0, loss.find(','));
   const size_t first = head.find(':');
-  names.kind = head.substr(0, first);
   if (first == std::string::npos)
     return names;
   const size_t second = head.find(':', first + 1);
-  names.output = head.substr(first + 1, second - first - 1);
   names.target =
       second == std::string::npos ? "target" : head.substr(second + 1);
-  auto option = [&](const std::string &key) -> std::optional<int64_t> {
-    const size_t at = loss.find("," + key + "=");
-    if (at == std::string::npos)
-      return std::nullopt;
-    return std::strtoll(loss.c_str() + at + key.size() + 2, nullptr, 10);
-  };
-  names.ignoreIndex = option("ignore_index").value_or(names.ignoreIndex);
-  names.axis = option("axis");
+  const std::string key = ",ignore_index=";
+  if (const size_t at = loss.find(key); at != std::string::npos)
+    names.ignoreIndex =
+        std::strtoll(loss.c_str() + at + key.size(), nullptr, 10);
   return names;
 }
 

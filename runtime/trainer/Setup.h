@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,13 +39,10 @@ struct InputScale {
   double divide = 1, mean = 0, std = 1;
 };
 
-/// What a loss compares, as far as its text says it.
+/// What a loss compares with, as far as its text says it.
 struct LossNames {
-  std::string kind, output, target;
+  std::string target;
   int64_t ignoreIndex = -100; ///< labels that do not count
-  /// Of the classes; negative: counted from the end. Nothing: the loss's
-  /// default.
-  std::optional<int64_t> axis;
 };
 
 struct Setup {

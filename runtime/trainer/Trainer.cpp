@@ -14,13 +14,14 @@
 #include "runtime/device/SharedDevices.h"
 #include "runtime/io/Tensor.h"
 #include "runtime/session/NanSearch.h"
-#include "runtime/trainer/Accuracy.h"
 #include "runtime/trainer/InputCheck.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace partita::runtime::train {
@@ -29,13 +30,14 @@ namespace {
 /// The input that counts all samples of a training.
 constexpr const char *kSampleNumbers = "sample_number";
 
-/// The first device that stores an output; -1: none does.
-int deviceThatStores(const abi::Plan &plan, int output) {
-  const Mesh mesh(plan);
+/// The first device that stores an output for a replica; -1: none does.
+int deviceThatStores(const abi::Plan &plan, const Mesh &mesh, int output,
+                     int replica) {
   for (int device = 0; device < length(plan.devices()); ++device) {
     const abi::Program &program = programOf(plan, device);
-    for (int64_t i = 0; mesh.stores(device) && i < length(program.actions());
-         ++i) {
+    if (!mesh.stores(device) || mesh.replica(device) != replica)
+      continue;
+    for (int64_t i = 0; i < length(program.actions()); ++i) {
       const abi::ProgramAction action = actionOf(program, i);
       if (action.kind == abi::ActionKind::store_output &&
           action.subject == output)
@@ -45,14 +47,17 @@ int deviceThatStores(const abi::Plan &plan, int output) {
   return -1;
 }
 
-/// What processes tell each other of a step or an evaluation. Of each number,
-/// one of them knows the value, and the others have 0.
-struct Outcome {
+/// What an evaluation says of a micro-batch: these outputs, as far as there are
+/// such.
+constexpr std::array kEvaluated = {"loss.sum", "loss.count", "labels.count",
+                                   "labels.right", "labels.right_of_five"};
+
+/// What processes tell each other. Of each number, one of them knows the value,
+/// and the others have 0.
+using Evaluated = std::array<double, kEvaluated.size()>;
+struct Learned {
   double loss = 0, norm = 0;
-  double loss_sum = 0, loss_count = 0;
-  int64_t labels = 0, right = 0, right_of_five = 0;
 };
-static_assert(sizeof(Outcome) == 7 * 8, "its padding would be sent, too");
 
 } // namespace
 
@@ -70,7 +75,11 @@ struct Runner {
   StepBinding binding;
   std::vector<int> data;       ///< ports of the data inputs, in their order
   std::vector<Tensor> outputs; ///< all micro-batches
-  std::vector<bool> tells;     ///< whether this process says what an output is
+  /// For each output: of which replicas' micro-batches this process says what
+  /// it is.
+  std::vector<std::vector<bool>> tells;
+  /// Inputs of a whole step, where less is computed than it must have.
+  std::vector<Tensor> filled;
   const abi::Plan &plan() const { return artifact->plan(); }
 
   /// The number of an output; -1 if there is none of the name.
@@ -80,22 +89,26 @@ struct Runner {
         return static_cast<int>(i);
     return -1;
   }
-  /// Whether `number` may be asked for it.
-  bool isNumber(int output) const {
+  /// Whether `number` may be asked for it, of so many micro-batches.
+  bool isNumber(int output, size_t micro_batches) const {
     const Tensor &tensor = outputs[static_cast<size_t>(output)];
-    return tensor.elements() == 1 && (tensor.dtype() == abi::DType::f32 ||
-                                      tensor.dtype() == abi::DType::f64);
+    return tensor.elements() == static_cast<int64_t>(micro_batches) &&
+           (tensor.dtype() == abi::DType::f32 ||
+            tensor.dtype() == abi::DType::f64);
   }
-  /// The first element of an output, as a double; 0 if there is no output, and
-  /// where another process tells it.
-  double number(int output) const {
-    if (output < 0 || !tells[static_cast<size_t>(output)])
+  /// An output of a step, or of one of its micro-batches, as a double; 0 if
+  /// there is no output, and where another process tells it.
+  double number(int output, int64_t micro_batch = 0) const {
+    if (output < 0)
+      return 0;
+    const std::vector<bool> &mine = tells[static_cast<size_t>(output)];
+    if (!mine[static_cast<size_t>(micro_batch) % mine.size()])
       return 0;
     const Tensor &tensor = outputs[static_cast<size_t>(output)];
     return tensor.dtype() == abi::DType::f64
-               ? *reinterpret_cast<const double *>(tensor.data())
-               : static_cast<double>(
-                     *reinterpret_cast<const float *>(tensor.data()));
+               ? reinterpret_cast<const double *>(tensor.data())[micro_batch]
+               : static_cast<double>(reinterpret_cast<const float *>(
+                     tensor.data())[micro_batch]);
   }
 };
 
@@ -125,9 +138,9 @@ struct Trainer::Impl {
   uint64_t seed = 0;
   int sample_numbers = -1;      ///< port that counts all samples; -1: none does
   std::vector<int64_t> numbers; ///< of the samples of a step
-  int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
-  int labels = -1; ///< the data input that a loss compares with
-  std::optional<ScoreShape> scored; ///< see findScores
+  int loss = -1, norm = -1;
+  std::array<int, kEvaluated.size()> evaluated; ///< outputs; -1: there is none
+  std::vector<Evaluated> told; ///< by micro-batch of an evaluation
   std::optional<InputCheck> check;
   std::string lost; ///< why; empty: the states are right
   bool explained =
@@ -143,16 +156,18 @@ struct Trainer::Impl {
        const SessionOptions &wanted);
   Status prepare(Runner &runner);
   Status allocateOutputs(Runner &runner);
+  Status allocateInputs(Runner &runner);
   /// To be called before a session runs.
   Status activate(Runner &runner);
   /// An error of a step that the other processes do not have.
   Status fail(const Status &status) const;
-  Outcome join(Outcome outcome) const;
-  std::optional<ScoreShape> findScores() const;
+  template <typename Number> void join(std::span<Number> numbers) const;
   /// An error if the model allows some index of a step not.
   Status checkIndices(std::span<const uint8_t *const> data);
-  /// Computes micro-batch `m` of the data.
-  Status runEvaluation(std::span<const uint8_t *const> data, int m);
+  /// Computes `count` micro-batches of the data, from the one of number `first`
+  /// on.
+  Status runEvaluation(std::span<const uint8_t *const> data, int first,
+                       int count);
   Status lose(int64_t step, const std::string &why);
   /// What a step whose loss or gradients are not finite comes to.
   Expected<StepResult> judge(StepResult result,
@@ -160,8 +175,6 @@ struct Trainer::Impl {
   /// Where the last step has made the first number that is not finite; empty:
   /// nobody knows.
   Expected<std::string> explain(std::span<const uint8_t *const> data);
-  /// Adds the labels that are predicted, if there are any.
-  void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
 
 Status Trainer::Impl::checkStates() const {
@@ -208,8 +221,6 @@ Status Trainer::Impl::findInputs() {
     train.data.push_back(static_cast<int>(i));
     shape.erase(shape.begin());
     inputs.push_back({text(port.name()), port.dtype(), std::move(shape)});
-    if (inputs.back().name == set.loss.target)
-      labels = static_cast<int>(inputs.size()) - 1;
   }
   int64_t all;
   if (inputs.empty())
@@ -235,8 +246,8 @@ Status Trainer::Impl::findEvalInputs() {
                          ": compile the model again");
   };
   const abi::Plan &plan = eval.plan();
-  if (plan.micro_batches() != 1)
-    return wrong(std::to_string(plan.micro_batches()) + " micro-batches");
+  if (stepMicroBatches(plan) > stepMicroBatches(train.plan()))
+    return wrong("more micro-batches than it is trained with");
   eval.data.assign(inputs.size(), -1);
   for (int64_t i = 0; i < length(plan.inputs()); ++i) {
     const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
@@ -261,12 +272,13 @@ Status Trainer::Impl::findEvalInputs() {
 Status Trainer::Impl::findOutputs() {
   loss = train.output("loss");
   norm = train.output("gradient_norm");
-  loss_sum = eval.output("loss.sum");
-  loss_count = eval.output("loss.count");
-  scores = eval.output(set.loss.output);
-  if (loss >= 0 && loss_sum >= 0 && train.isNumber(loss) &&
-      eval.isNumber(loss_sum) && (norm < 0 || train.isNumber(norm)) &&
-      (loss_count < 0 || eval.isNumber(loss_count)))
+  bool areNumbers = loss >= 0 && train.isNumber(loss, 1) &&
+                    (norm < 0 || train.isNumber(norm, 1));
+  for (size_t i = 0; i < kEvaluated.size(); ++i) {
+    evaluated[i] = eval.output(kEvaluated[i]);
+    areNumbers &= evaluated[i] < 0 || eval.isNumber(evaluated[i], told.size());
+  }
+  if (areNumbers && evaluated[0] >= 0)
     return Status();
   return Status::error("'" + path + "' has no loss: compile the model again");
 }
@@ -334,15 +346,17 @@ Status Trainer::Impl::prepare(Runner &runner) {
   if (!session)
     return session.status();
   runner.session = std::move(*session);
-  // Of an evaluation, the first replica computes all.
-  runner.binding.micro_batches =
-      runner.plan().full_steps() ? stepMicroBatches(runner.plan()) : 1;
+  runner.binding.micro_batches = stepMicroBatches(runner.plan());
   runner.binding.inputs.resize(
       static_cast<size_t>(length(runner.plan().inputs())));
-  return allocateOutputs(runner);
+  if (Status status = allocateOutputs(runner); !status.ok())
+    return status;
+  return &runner == &eval && runner.plan().full_steps() ? allocateInputs(runner)
+                                                        : Status();
 }
 
 Status Trainer::Impl::allocateOutputs(Runner &runner) {
+  const Mesh mesh(runner.plan());
   for (int64_t i = 0; i < length(runner.plan().outputs()); ++i) {
     const abi::Port &port =
         *runner.plan().outputs()->Get(static_cast<unsigned>(i));
@@ -354,9 +368,28 @@ Status Trainer::Impl::allocateOutputs(Runner &runner) {
       return made.status();
     runner.outputs.push_back(std::move(*made));
     runner.binding.outputs.push_back(runner.outputs.back().mutableData());
-    const int device = deviceThatStores(runner.plan(), static_cast<int>(i));
-    runner.tells.push_back(
-        !all || (device >= 0 && all->processOf(device) == all->rank()));
+    // All replicas know what a step has once.
+    std::vector<bool> &tells = runner.tells.emplace_back();
+    for (int replica = 0; replica < (port.per_step() ? 1 : mesh.replicas());
+         ++replica) {
+      const int device =
+          deviceThatStores(runner.plan(), mesh, static_cast<int>(i), replica);
+      tells.push_back(!all ||
+                      (device >= 0 && all->processOf(device) == all->rank()));
+    }
+  }
+  return Status();
+}
+
+Status Trainer::Impl::allocateInputs(Runner &runner) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<int64_t> shape = inputs[i].shape;
+    shape.insert(shape.begin(), {runner.binding.micro_batches,
+                                 runner.data[i] < 0 ? 0 : samples});
+    auto made = Tensor::allocate(inputs[i].dtype, shape);
+    if (!made)
+      return made.status();
+    runner.filled.push_back(std::move(*made));
   }
   return Status();
 }
@@ -376,10 +409,14 @@ Status Trainer::Impl::fail(const Status &status) const {
   return status;
 }
 
-Outcome Trainer::Impl::join(Outcome outcome) const {
+template <typename Number>
+void Trainer::Impl::join(std::span<Number> numbers) const {
+  static_assert(sizeof(Number) % sizeof(double) == 0 &&
+                    std::is_trivially_copyable_v<Number>,
+                "its padding would be sent, too");
   if (all)
-    all->join({reinterpret_cast<uint8_t *>(&outcome), sizeof outcome});
-  return outcome;
+    all->join(
+        {reinterpret_cast<uint8_t *>(numbers.data()), numbers.size_bytes()});
 }
 
 void Evaluation::add(const Evaluation &other) {
@@ -412,6 +449,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   for (const Status &status : {impl->checkStates(), impl->findInputs()})
     if (!status.ok())
       return status;
+  impl->told.resize(static_cast<size_t>(stepMicroBatches(impl->eval.plan())));
   for (const auto &[name, scale] : impl->set.scales)
     if (std::none_of(
             impl->inputs.begin(), impl->inputs.end(),
@@ -420,6 +458,8 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
                            "', and no such input: compile it with the name of "
                            "an input under `scale`");
   impl->options = given;
+  // Several processes cannot compute an evaluation again that has dropped NaN.
+  impl->options.keep_nan |= all != nullptr;
   std::vector<size_t> bytes;
   for (int64_t i = 0; i < length(impl->train.plan().devices()); ++i)
     bytes.push_back(static_cast<size_t>(std::max(
@@ -434,7 +474,6 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
     return status;
   if (Status status = impl->bindRates(); !status.ok())
     return status;
-  impl->scored = impl->findScores();
   std::vector<std::string> names;
   for (const DataInput &input : impl->inputs)
     names.push_back(input.name);
@@ -450,8 +489,11 @@ int64_t Trainer::microBatches() const {
 int64_t Trainer::samplesPerStep() const {
   return impl->samples * microBatches();
 }
-int64_t Trainer::samplesPerEvaluation() const { return impl->samples; }
-bool Trainer::countsLabels() const { return impl->scored.has_value(); }
+int64_t Trainer::samplesPerMicroBatch() const { return impl->samples; }
+int64_t Trainer::mostEvaluated() const {
+  return static_cast<int64_t>(impl->told.size());
+}
+bool Trainer::countsLabels() const { return impl->evaluated[2] >= 0; }
 int64_t Trainer::steps() const { return impl->done; }
 void Trainer::setSteps(int64_t steps) { impl->done = steps; }
 void Trainer::setSeed(uint64_t seed) { impl->seed = seed; }
@@ -460,7 +502,7 @@ void Trainer::setSeed(uint64_t seed) { impl->seed = seed; }
 /// changes no state.
 Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
   for (const BadIndex &bad : check->find(data)) {
-    const Status status = runEvaluation(data, bad.micro_batch);
+    const Status status = runEvaluation(data, bad.micro_batch, 1);
     if (!status.ok() && !status.isInputError())
       return status;
     if (!status.ok()) {
@@ -476,7 +518,9 @@ Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
 }
 
 Status Trainer::Impl::runEvaluation(std::span<const uint8_t *const> data,
-                                    int m) {
+                                    int first, int count) {
+  const int most = static_cast<int>(told.size());
+  const bool isFilled = eval.plan().full_steps() && count < most;
   for (size_t i = 0; i < data.size(); ++i) {
     if (eval.data[i] < 0)
       continue;
@@ -484,8 +528,17 @@ Status Trainer::Impl::runEvaluation(std::span<const uint8_t *const> data,
     const abi::Port &described = *eval.plan().inputs()->Get(port);
     const int64_t bytes =
         elementCount(described.shape()) * elementBytes(described.dtype());
-    eval.binding.inputs[port] = data[i] ? data[i] + m * bytes : nullptr;
+    const uint8_t *from = data[i] ? data[i] + first * bytes : nullptr;
+    eval.binding.inputs[port] = from;
+    if (!isFilled || !from)
+      continue;
+    // Nobody looks at what is computed of the copies.
+    uint8_t *to = eval.filled[i].mutableData();
+    for (int m = 0; m < most; ++m)
+      std::copy_n(from + std::min(m, count - 1) * bytes, bytes, to + m * bytes);
+    eval.binding.inputs[port] = to;
   }
+  eval.binding.micro_batches = eval.plan().full_steps() ? most : count;
   if (Status status = activate(eval); !status.ok())
     return fail(status);
   Status status = eval.session->run(eval.binding);
@@ -540,14 +593,13 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   if (Status status = impl->train.session->wait(*ticket); !status.ok())
     return impl->fail(impl->lose(impl->done + 1, status.message()));
   ++impl->done;
-  Outcome outcome;
-  outcome.loss = impl->train.number(impl->loss);
-  outcome.norm = impl->train.number(impl->norm);
-  outcome = impl->join(outcome);
+  Learned learned = {impl->train.number(impl->loss),
+                     impl->train.number(impl->norm)};
+  impl->join(std::span(&learned, 1));
   StepResult result;
-  result.loss = outcome.loss;
+  result.loss = learned.loss;
   result.learningRate = impl->rates.front();
-  result.gradientNorm = outcome.norm;
+  result.gradientNorm = learned.norm;
   if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm))
     return impl->judge(std::move(result), data);
   return result;
@@ -642,76 +694,33 @@ Trainer::Impl::explain(std::span<const uint8_t *const> data) {
                : std::string();
 }
 
-/// Where the scores of labels lie, if the loss compares with labels.
-std::optional<ScoreShape> Trainer::Impl::findScores() const {
-  if ((set.loss.kind != "cross_entropy" && set.loss.kind != "nll") ||
-      scores < 0 || labels < 0 ||
-      inputs[static_cast<size_t>(labels)].dtype != abi::DType::i64)
-    return std::nullopt;
-  if (eval.plan().outputs()->Get(static_cast<unsigned>(scores))->per_step())
-    return std::nullopt;
-  const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
-  if (tensor.dtype() != abi::DType::f32 && tensor.dtype() != abi::DType::f64)
-    return std::nullopt;
-  std::vector<int64_t> shape(tensor.shape().begin() + 1, tensor.shape().end());
-  if (shape.size() < 2)
-    return std::nullopt;
-  // As the loss has it: docs/gradients.md.
-  const auto rank = static_cast<int64_t>(shape.size());
-  int64_t place = set.loss.axis.value_or(rank <= 3 ? rank - 1 : 1);
-  place += place < 0 ? rank : 0;
-  if (place < 0 || place >= rank)
-    return std::nullopt;
-  const auto axis = static_cast<size_t>(place);
-  ScoreShape found{1, shape[axis], 1};
-  for (size_t i = 0; i < shape.size(); ++i)
-    (i < axis ? found.outer : found.inner) *= i == axis ? 1 : shape[i];
-  int64_t wanted = samples;
-  for (int64_t size : inputs[static_cast<size_t>(labels)].shape)
-    wanted *= size;
-  if (wanted != found.outer * found.inner)
-    return std::nullopt;
-  return found;
-}
-
-void Trainer::Impl::count(std::span<const uint8_t *const> data,
-                          Evaluation &result) const {
-  if (!scored || !eval.tells[static_cast<size_t>(scores)])
-    return;
-  const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
-  const auto *target =
-      reinterpret_cast<const int64_t *>(data[static_cast<size_t>(labels)]);
-  const LabelCount found =
-      tensor.dtype() == abi::DType::f32
-          ? countRight(reinterpret_cast<const float *>(tensor.data()), target,
-                       *scored, set.loss.ignoreIndex)
-          : countRight(reinterpret_cast<const double *>(tensor.data()), target,
-                       *scored, set.loss.ignoreIndex);
-  result.labels = found.labels;
-  result.right = found.right;
-  result.rightOfFive = found.rightOfFive;
-}
-
-Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data) {
+Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data,
+                                       int64_t microBatches) {
   if (data.size() != impl->inputs.size())
     return Status::error("an evaluation needs " +
                          std::to_string(impl->inputs.size()) +
                          " inputs, and has " + std::to_string(data.size()));
+  if (microBatches < 1 || microBatches > mostEvaluated())
+    return Status::error("an evaluation of " + std::to_string(microBatches) +
+                         " micro-batches: it has 1 to " +
+                         std::to_string(mostEvaluated()));
   if (Status status = lostStates(); !status.ok())
     return status;
-  if (Status status = impl->runEvaluation(data, 0); !status.ok())
+  if (Status status =
+          impl->runEvaluation(data, 0, static_cast<int>(microBatches));
+      !status.ok())
     return status;
-  Evaluation result;
-  impl->count(data, result);
-  Outcome outcome;
-  outcome.loss_sum = impl->eval.number(impl->loss_sum);
-  outcome.loss_count = impl->eval.number(impl->loss_count);
-  outcome.labels = result.labels;
-  outcome.right = result.right;
-  outcome.right_of_five = result.rightOfFive;
-  outcome = impl->join(outcome);
-  return Evaluation{outcome.loss_sum, outcome.loss_count, outcome.labels,
-                    outcome.right, outcome.right_of_five};
+  for (int64_t m = 0; m < mostEvaluated(); ++m)
+    for (size_t i = 0; i < kEvaluated.size(); ++i)
+      impl->told[static_cast<size_t>(m)][i] =
+          m < microBatches ? impl->eval.number(impl->evaluated[i], m) : 0;
+  impl->join(std::span(impl->told));
+  // In the order of the micro-batches, whoever computes them.
+  Evaluation total;
+  for (const auto &[sum, count, labels, right, rightOfFive] : impl->told)
+    total.add({sum, count, std::llround(labels), std::llround(right),
+               std::llround(rightOfFive)});
+  return total;
 }
 
 Processes *Trainer::processes() const { return impl->all; }

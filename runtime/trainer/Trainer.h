@@ -78,8 +78,9 @@ public:
   const std::vector<DataInput> &inputs() const;
   int64_t samplesPerStep() const;
   int64_t microBatches() const;
-  /// The samples that `evaluate` takes, of the same inputs.
-  int64_t samplesPerEvaluation() const;
+  int64_t samplesPerMicroBatch() const;
+  /// The most micro-batches that `evaluate` takes at once.
+  int64_t mostEvaluated() const;
   /// Whether evaluations count the labels that are predicted.
   bool countsLabels() const;
 
@@ -107,8 +108,11 @@ public:
   /// drawn, those of all processes.
   Expected<int64_t> drawInitialStates();
 
-  /// Computes the loss, and how many labels are predicted. No state changes.
-  Expected<Evaluation> evaluate(std::span<const uint8_t *const> data);
+  /// Computes the loss of so many micro-batches, and how many labels are
+  /// predicted. No state changes. The sums are the same, to the last bit, if
+  /// micro-batches are given one by one.
+  Expected<Evaluation> evaluate(std::span<const uint8_t *const> data,
+                                int64_t microBatches = 1);
 
   /// Null: there is one process.
   Processes *processes() const;

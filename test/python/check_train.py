@@ -126,7 +126,9 @@ def check_wrong():
         wrong["label"][place] = value
         said = f"{value} at [{place % 4}] of its labels 'label' is out of range: 0 to 9 are allowed"
         fails(f"{said} (sample {place}, micro-batch {place // 4})", trainer.step, wrong, kind=partita.InputError)
-        fails(f"{'after the first 4 samples: ' if place >= 4 else ''}cross_entropy 'loss': {said}", trainer.evaluate, wrong, kind=partita.InputError)
+        fails(f"cross_entropy 'loss': {said} (micro-batch {place // 4})", trainer.evaluate, wrong, kind=partita.InputError)
+        behind = {name: np.concatenate([array, array, wrong[name]]) for name, array in batch(1).items()}
+        fails(f"after the first 16 samples: cross_entropy 'loss': {said} (micro-batch {place // 4})", trainer.evaluate, behind, kind=partita.InputError)
     fails("there are 7 samples, and a step takes 8", trainer.step, image=IMAGES[:7], label=LABELS[:7])
     fails("takes a multiple of 4", trainer.evaluate, image=IMAGES[:6], label=LABELS[:6])
     fails("'label' is not given", trainer.step, image=IMAGES[:8])

@@ -138,7 +138,7 @@ private:
                 "computed "
                 "whole, because "
              << mixes.getValue() << "; leave it out";
-    if (getOperation()->hasAttr(dist::kFullStepsAttr))
+    if (function->hasAttr(dist::kMicroBatchesAttr))
       return checkMicroBatches(function, read) ? writeStages(function, read)
                                                : failure();
     if (batches > 0)

@@ -118,7 +118,7 @@ class Trainer:
         return Step(result.step, result.loss, result.learning_rate, result.gradient_norm, bool(result.skipped))
 
     def evaluate(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> Evaluation:
-        """Computes the loss of samples, any multiple of `evaluation_samples`. No state changes."""
+        """Computes the loss of samples, any multiple of `evaluation_samples`. No state changes. Devices work side by side on as many as a step takes."""
         arrays, samples, _ = as_inputs(self.inputs, inputs, named)
         result = EvaluationStruct(ctypes.sizeof(EvaluationStruct))
         check(library.partita_trainer_evaluate(self._handle(), addresses(arrays), samples, ctypes.byref(result)))

@@ -1,5 +1,6 @@
 // RUN: partita-opt --nn-add-loss=loss=mse:y --split-input-file %s | FileCheck %s
 // RUN: partita-opt --nn-add-loss=loss=cross_entropy:y:labels --split-input-file %s | FileCheck %s --check-prefix=LABELS
+// RUN: partita-opt --nn-add-loss="loss=cross_entropy:y:labels evaluate" --split-input-file %s | FileCheck %s --check-prefix=EVALUATE
 // RUN: not partita-opt --nn-add-loss=loss=mse:z --split-input-file %s 2>&1 | FileCheck %s --check-prefix=NAME
 
 // NAME: --loss mse:z: the model has no output 'z'; its outputs are 'y', 'other'
@@ -13,6 +14,12 @@
 // LABELS: tensor<4xi64> {nn.name = "labels", nn.port = 1 : i64}
 // LABELS: nn.softmax %{{.*}} dim 1 log
 // LABELS: nn.gather_elements
+
+// An evaluation counts labels, too: those before which no class has a score that is larger, or is as large and stands before it.
+// EVALUATE: -> (tensor<f32> {nn.name = "loss.sum", {{.*}}}, tensor<f32> {nn.loss_count, nn.name = "loss.count", {{.*}}}, tensor<f32> {nn.name = "labels.count", {{.*}}}, tensor<f32> {nn.name = "labels.right", {{.*}}}, tensor<f32> {nn.name = "labels.right_of_five", {{.*}}})
+// EVALUATE: nn.compare lt {{.*}} : tensor<4x3xi64> -> tensor<4x3xi1>
+// EVALUATE: nn.compare gt
+// EVALUATE: nn.reduce sum %{{.*}} [1] : tensor<4x3xf32> -> tensor<4xf32>
 func.func @main(%x: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64, nn.batch_axis = 0 : i64})
     -> (tensor<4x3xf32> {nn.name = "y", nn.port = 0 : i64, nn.batch_axis = 0 : i64}, tensor<4x3xf32> {nn.name = "other", nn.port = 1 : i64, nn.batch_axis = 0 : i64}) {
   %0 = nn.relu %x : tensor<4x3xf32>
@@ -34,6 +41,11 @@ func.func @main(%x: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64, nn.batch_
 // LABELS-LABEL: @replicas
 // LABELS: dist.shard %{{.*}} dim 0 blocks 1 axes ["replica"] : tensor<4xi64> -> tensor<2xi64>
 // LABELS: dist.all_reduce sum %{{.*}} reason "the loss is that of all replicas"
+// EVALUATE-LABEL: @replicas
+// EVALUATE: dist.all_reduce sum %{{.*}} reason "labels are counted over all replicas"
+// EVALUATE: dist.all_reduce sum %{{.*}} reason "labels are counted over all replicas"
+// EVALUATE: dist.all_reduce sum %{{.*}} reason "labels are counted over all replicas"
+// EVALUATE: dist.all_reduce sum %{{.*}} reason "the loss is that of all replicas"
 // LABELS: dist.all_reduce sum %{{.*}} reason "the loss is the mean over the samples of all replicas"
 func.func @replicas(%x: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64, nn.batch_axis = 0 : i64})
     -> (tensor<4x3xf32> {nn.name = "y", nn.port = 0 : i64, nn.batch_axis = 0 : i64}) attributes {dist.axes = [#dist.axis<"replica" = 2>]} {

@@ -129,10 +129,10 @@ module attributes {dist.full_steps} {
 
 // -----
 
-// The plan that evaluates has the same parts. All its devices compute each micro-batch, so the axis is not "data" there.
-// LOCAL-LABEL: func.func @evaluates
-// LOCAL-SAME: dist.axes = [#dist.axis<"parts" = 2>, #dist.axis<"stage" = 0>]
-// LOCAL: dist.all_gather %{{.*}} dim 0 blocks 1 axes ["parts"] {{.*}} : tensor<4x4xf32> -> tensor<8x4xf32>
+// The plan that evaluates has the same parts. Its replicas gather them in each of their micro-batches, so a step has all of these.
+// LOCAL: module attributes {dist.full_steps}
+// LOCAL: func.func @evaluates
+// LOCAL: dist.all_gather %{{.*}} dim 0 blocks 1 axes ["data"] {{.*}} : tensor<4x4xf32> -> tensor<8x4xf32>
 module {
   nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32> {nn.trained}
   func.func @evaluates(%x: tensor<8x4xf32> {nn.name = "x"}) -> tensor<8x4xf32> attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 3 : i64} {

@@ -85,9 +85,10 @@ inline TrainPlan trainPlan(int micro_batches = 3, float initial = 0.5f) {
   return plan;
 }
 
-/// The same model, of one micro-batch: loss.sum is y.
-inline PlanSpec evalPlan(float initial = 0.5f) {
+/// The same model: loss.sum is y.
+inline PlanSpec evalPlan(float initial = 0.5f, int micro_batches = 1) {
   PlanSpec plan;
+  plan.micro_batches = micro_batches;
   plan.entry = "eval";
   plan.inputs = {{"x", abi::DType::f32, {1, 1}, -1}};
   plan.outputs = {{"loss.sum", abi::DType::f32, {1, 1}, -1}};
@@ -97,9 +98,12 @@ inline PlanSpec evalPlan(float initial = 0.5f) {
   const int x = plan.addSlot(0, {1, 1}), y = plan.addSlot(0, {1, 1}),
             w = plan.addState(0, "w", {1, 1}, 0);
   plan.programs[0].units = {{"F0", 0, {dotOf(plan, x, w, y)}}};
-  plan.programs[0].actions = {{abi::ActionKind::load_input, 0, 0, x},
-                              {abi::ActionKind::run, 0, 0},
-                              {abi::ActionKind::store_output, 0, 0, y}};
+  for (int m = 0; m < micro_batches; ++m)
+    for (const ActionSpec &action :
+         {ActionSpec{abi::ActionKind::load_input, m, 0, x},
+          ActionSpec{abi::ActionKind::run, m, 0},
+          ActionSpec{abi::ActionKind::store_output, m, 0, y}})
+      plan.programs[0].actions.push_back(action);
   return plan;
 }
 

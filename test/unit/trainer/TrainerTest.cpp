@@ -50,7 +50,7 @@ void learnAndEvaluate(Trainer &trainer) {
   EXPECT_EQ(trainer.inputs()[0].shape, std::vector<int64_t>{1});
   EXPECT_EQ(trainer.microBatches(), 3);
   EXPECT_EQ(trainer.samplesPerStep(), 3);
-  EXPECT_EQ(trainer.samplesPerEvaluation(), 1);
+  EXPECT_EQ(trainer.samplesPerMicroBatch(), 1);
   ASSERT_EQ(trainer.stateCount(), 1);
   const float x[] = {1, 2, 3}, one = 1;
   const uint8_t *data[] = {bytesOf(x)}, *sample[] = {bytesOf(&one)};
@@ -181,15 +181,8 @@ TEST_F(TrainerTest, RefusesWrongInputs) {
 
 TEST_F(TrainerTest, RefusesOtherEvaluations) {
   const WrongTraining wrong[] = {
-      {"evaluates 2 micro-batches",
-       [](TrainPlan &, PlanSpec &e) {
-         e.micro_batches = 2;
-         auto &actions = e.programs[0].actions;
-         for (int i = 0; i < 3; ++i) {
-           actions.push_back(actions[static_cast<size_t>(i)]);
-           actions.back().micro_batch = 1;
-         }
-       }},
+      {"evaluates more micro-batches than it is trained with",
+       [](TrainPlan &, PlanSpec &e) { e = evalPlan(0.5f, 4); }},
       {"evaluates with the input 'z', without which it is trained",
        [](TrainPlan &, PlanSpec &e) { e.inputs[0].name = "z"; }},
       {"evaluates with the input 'learning_rate', without which it is trained",
@@ -243,38 +236,52 @@ TEST_F(TrainerTest, RefusesStatesOfNoDevice) {
   expectError(train, evalPlan(), "state 'v' of '" + path + "' is on no device");
 }
 
-/// The loss compares scores with labels, whatever shapes they have.
-TEST_F(TrainerTest, CountsLabelsOnlyWhereTheyFit) {
-  for (int kind = 0; kind < 3; ++kind) {
-    TrainPlan train = trainPlan();
-    PlanSpec eval = evalPlan();
-    train.training = R"({"loss": "nll:scores:label", "learning_rate": [1],)"
-                     R"( "weight_decay": [0]})";
-    for (PlanSpec *plan : {static_cast<PlanSpec *>(&train), &eval})
-      plan->inputs.push_back(
-          {"label", abi::DType::i64, kind == 2 ? Shape{1, 5} : Shape{1}, -1});
-    PortSpec scores{"scores", abi::DType::f32, {1, 1}, -1};
-    if (kind == 1) { // one of a step, without dimensions
-      scores.shape = {};
-      scores.per_step = true;
-      eval.programs[0].slots.push_back(eval.programs[0].slots[3]);
-      eval.programs[0].slots.back().shape = {};
-    }
-    eval.outputs.push_back(scores);
-    ActionSpec store = eval.programs[0].actions[2];
-    store.subject = 1;
-    eval.programs[0].actions.push_back(store);
-    auto trainer = open(train, eval);
+/// A plan that has a part of a step computes it; one that must have all of it
+/// computes copies of the last micro-batch, too.
+TEST_F(TrainerTest, EvaluatesSeveralMicroBatches) {
+  for (const bool full : {false, true}) {
+    PlanSpec eval = evalPlan(0.5f, 3);
+    eval.full_steps = full;
+    auto trainer = open(trainPlan(), eval);
     ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-    const float one = 1;
-    const int64_t labels[5] = {};
-    const uint8_t *data[] = {bytesOf(&one),
-                             reinterpret_cast<const uint8_t *>(labels)};
-    auto result = (*trainer)->evaluate(data);
-    ASSERT_TRUE(result.ok()) << result.status().message();
-    EXPECT_EQ(result->labels, kind == 0) << kind;
-    EXPECT_EQ(result->right, kind == 0) << kind;
+    EXPECT_EQ((*trainer)->mostEvaluated(), 3);
+    const float x[] = {2, 4, 8};
+    const uint8_t *data[] = {bytesOf(x)};
+    const double sums[] = {1, 3, 7};
+    for (int64_t count = 1; count <= 3; ++count) {
+      auto result = (*trainer)->evaluate(data, count);
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      EXPECT_EQ(result->lossSum, sums[count - 1]) << full << count;
+    }
+    for (int64_t count : {0, 4})
+      EXPECT_EQ((*trainer)->evaluate(data, count).status().message(),
+                "an evaluation of " + std::to_string(count) +
+                    " micro-batches: it has 1 to 3");
   }
+}
+
+TEST_F(TrainerTest, CountsLabelsWhereThePlanDoes) {
+  PlanSpec eval = evalPlan();
+  const auto unlabelled = open(trainPlan(), eval);
+  ASSERT_TRUE(unlabelled.ok()) << unlabelled.status().message();
+  EXPECT_FALSE((*unlabelled)->countsLabels());
+  for (const char *name :
+       {"labels.count", "labels.right", "labels.right_of_five"}) {
+    ActionSpec store = eval.programs[0].actions[2];
+    store.subject = static_cast<int>(eval.outputs.size());
+    eval.programs[0].actions.push_back(store);
+    eval.outputs.push_back({name, abi::DType::f32, {1, 1}, -1});
+  }
+  auto trainer = open(trainPlan(), eval);
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  EXPECT_TRUE((*trainer)->countsLabels());
+  const float x = 8;
+  const uint8_t *data[] = {bytesOf(&x)};
+  auto result = (*trainer)->evaluate(data);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->labels, 4);
+  EXPECT_EQ(result->right, 4);
+  EXPECT_EQ(result->rightOfFive, 4);
 }
 
 } // namespace

@@ -346,7 +346,7 @@ private:
         "%" PRId64 " samples, %" PRId64 " a step (%" PRId64 " x %" PRId64
         "), %" PRId64 " steps an epoch; %" PRId64 " steps\n",
         loader->samples(), trainer->samplesPerStep(), trainer->microBatches(),
-        trainer->samplesPerEvaluation(), loader->stepsPerEpoch(), lastStep);
+        trainer->samplesPerMicroBatch(), loader->stepsPerEpoch(), lastStep);
     if (drawnStates > 0 && !options.training.resume)
       std::printf("begins with --init for %s, by --seed %" PRIu64 "\n",
                   abi::countOf(drawnStates, "state").c_str(),
@@ -358,7 +358,7 @@ private:
     const int64_t held = evalInputs.empty()
                              ? 0
                              : evalInputs.front().samples->count() %
-                                   trainer->samplesPerEvaluation();
+                                   trainer->samplesPerMicroBatch();
     if (held > 0)
       std::printf("the last %" PRId64
                   " samples of --eval-data fill no micro-batch and are left "
@@ -432,7 +432,8 @@ private:
 
   Expected<std::unique_ptr<data::Loader>> evaluation() const {
     data::LoaderOptions order;
-    order.samplesPerStep = trainer->samplesPerEvaluation();
+    order.samplesPerPart = trainer->samplesPerMicroBatch();
+    order.samplesPerStep = order.samplesPerPart * trainer->mostEvaluated();
     order.order = data::Order::Kind::inOrder;
     order.endEpoch = 1;
     return data::Loader::create(evalInputs, order);
@@ -453,7 +454,8 @@ private:
       pointers.clear();
       for (const runtime::Tensor &tensor : (*loaded)->inputs)
         pointers.push_back(tensor.data());
-      auto result = trainer->evaluate(pointers);
+      auto result = trainer->evaluate(
+          pointers, (*loaded)->samples / trainer->samplesPerMicroBatch());
       (*held)->release(*loaded);
       if (!result)
         return result.status();
