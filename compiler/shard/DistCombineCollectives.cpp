@@ -13,6 +13,8 @@
 #include "compiler/shard/ShardingCosts.h"
 #include "runtime/abi/Collectives.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,6 +27,95 @@ using namespace mlir;
 
 namespace partita::shard {
 namespace {
+
+/// Numbers that devices add up, and that are added to one another, such as the
+/// squares of all gradients: devices add up the sum instead.
+class NumberAdder {
+public:
+  explicit NumberAdder(func::FuncOp function) : function(function) {}
+
+  void run() {
+    for (auto add : llvm::to_vector(function.getOps<nn::AddOp>()))
+      if (!isPart(add) && nn::getTensorType(add).getNumElements() == 1)
+        combine(add);
+    for (Operation *op : unused)
+      op->erase();
+  }
+
+private:
+  /// Whether only another addition of the same type reads it.
+  static bool isPart(Operation *add) {
+    return add->hasOneUse() && isa<nn::AddOp>(*add->user_begin());
+  }
+
+  /// Whether a sum may be converted number by number.
+  static bool isWider(nn::CastOp cast) {
+    auto to = dyn_cast<FloatType>(nn::getTensorType(cast).getElementType()),
+         from = dyn_cast<FloatType>(
+             nn::getTensorType(cast->getOperand(0)).getElementType());
+    return from && to && from.getWidth() < to.getWidth();
+  }
+
+  /// What `number` is the sum of on all devices; null: none, or it is read
+  /// elsewhere, too.
+  static dist::AllReduceOp findSum(Value number) {
+    if (number.hasOneUse())
+      if (auto cast = number.getDefiningOp<nn::CastOp>(); cast && isWider(cast))
+        number = cast->getOperand(0);
+    auto sum = number.getDefiningOp<dist::AllReduceOp>();
+    return sum && sum->hasOneUse() && sum.getKind() == nn::ReduceKind::sum
+               ? sum
+               : nullptr;
+  }
+
+  void combine(nn::AddOp whole) {
+    llvm::MapVector<ArrayAttr, SmallVector<Value>> sums; ///< by axes
+    SmallVector<Value> all;
+    SmallVector<Operation *> adds = {whole};
+    SmallVector<Value> open = {whole->getOperand(1), whole->getOperand(0)};
+    while (!open.empty()) {
+      Value number = open.pop_back_val();
+      auto add = number.getDefiningOp<nn::AddOp>();
+      if (add && isPart(add)) {
+        adds.push_back(add);
+        open.append({add->getOperand(1), add->getOperand(0)});
+      } else if (dist::AllReduceOp sum = findSum(number)) {
+        sums[sum.getAxes()].push_back(number);
+      } else {
+        all.push_back(number);
+      }
+    }
+    if (llvm::none_of(sums, [](auto &each) { return each.second.size() > 1; }))
+      return;
+    ImplicitLocOpBuilder b(whole.getLoc(), whole);
+    const auto type = nn::getTensorType(whole);
+    auto add = [&](ArrayRef<Value> numbers) {
+      Value total = numbers.front();
+      for (Value number : numbers.drop_front())
+        total = nn::AddOp::create(b, type, total, number);
+      return total;
+    };
+    for (auto &[axes, numbers] : sums) {
+      dist::AllReduceOp first = findSum(numbers.front());
+      for (Value &number : numbers) {
+        dist::AllReduceOp sum = findSum(number);
+        Operation *cast = number.getDefiningOp<nn::CastOp>();
+        number = cast ? nn::CastOp::create(b, type, sum.getX()) : sum.getX();
+        if (cast)
+          unused.push_back(cast);
+        unused.push_back(sum);
+      }
+      all.push_back(dist::AllReduceOp::create(b, type, nn::ReduceKind::sum,
+                                              add(numbers), axes,
+                                              first.getReasonAttr()));
+    }
+    whole.replaceAllUsesWith(add(all));
+    unused.insert(unused.begin(), adds.begin(), adds.end());
+  }
+
+  func::FuncOp function;
+  SmallVector<Operation *> unused; ///< an op's readers before it
+};
 
 class Combiner {
 public:
@@ -221,6 +312,9 @@ struct DistCombineCollectivesPass
     FailureOr<const CostModels *> models = CostModels::get(*function);
     if (failed(models))
       return signalPassFailure();
+    // Of another order of additions, bits may differ.
+    if (!(*function)->hasAttr(dist::kReproducibleAttr))
+      NumberAdder(*function).run();
     Combiner(*function, (*models)->at(0)).run();
   }
 };

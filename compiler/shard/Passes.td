@@ -230,6 +230,19 @@ def DistCombineCollectivesPass : ShardPass<"dist-combine-collectives"> {
     changes. Gradients of replicas stay apart: `--plan-build`
     joins them without a copy.
 
+    Numbers that are added to one another, such as the squares of all gradients,
+    are added up by all devices once, as a sum; with `dist.reproducible` they
+    are not, since bits may change.
+
+    ```mlir
+    %2 = dist.all_reduce sum %0 axes ["tensor"] reason "a" : tensor<2x8xf32>
+    %3 = dist.all_reduce sum %1 axes ["tensor"] reason "b" : tensor<8xf32>
+    // becomes
+    %4 = nn.concat %a, %b dim 0 : (tensor<16xf32>, tensor<8xf32>) -> tensor<24xf32>  // reshaped
+    %5 = dist.all_reduce sum %4 axes ["tensor"] reason "a; b" : tensor<24xf32>
+    // and a slice of it for each, reshaped
+    ```
+
     ```mlir
     %2 = dist.all_reduce sum %0 axes ["tensor"] reason "a" : tensor<2x8xf32>
     %3 = dist.all_reduce sum %1 axes ["tensor"] reason "b" : tensor<8xf32>

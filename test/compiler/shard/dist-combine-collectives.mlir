@@ -23,6 +23,64 @@ func.func @small(%x: tensor<2x8xf32>, %y: tensor<8xf32>) -> (tensor<2x8xf32>, te
 
 // -----
 
+// Numbers that are added to one another are added up once, the ones of other axes apart. What is read elsewhere stays as it is.
+// CHECK-LABEL: func.func @numbers
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<f32>, %[[B:[a-z0-9]*]]: tensor<f32>, %[[C:[a-z0-9]*]]: tensor<f32>, %[[D:[a-z0-9]*]]: tensor<f64>, %[[E:[a-z0-9]*]]: tensor<f32>)
+// CHECK: %[[E1:.*]] = dist.all_reduce sum %[[E]] axes ["data"] reason "e"
+// CHECK: %[[E2:.*]] = nn.cast %[[E1]]
+// CHECK: %[[A1:.*]] = nn.cast %[[A]] : tensor<f32> -> tensor<f64>
+// CHECK: %[[B1:.*]] = nn.cast %[[B]] : tensor<f32> -> tensor<f64>
+// CHECK: %[[AB:.*]] = nn.add %[[A1]], %[[B1]]
+// CHECK: %[[SUM:.*]] = dist.all_reduce sum %[[AB]] axes ["data"] reason "a" : tensor<f64>
+// CHECK: %[[C1:.*]] = nn.cast %[[C]]
+// CHECK: %[[C2:.*]] = dist.all_reduce sum %[[C1]] axes ["tensor"] reason "c"
+// CHECK: %[[DE:.*]] = nn.add %[[D]], %[[E2]]
+// CHECK: %[[DES:.*]] = nn.add %[[DE]], %[[SUM]]
+// CHECK: %[[ALL:.*]] = nn.add %[[DES]], %[[C2]]
+// CHECK: return %[[ALL]], %[[E1]]
+func.func @numbers(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f64>, %e: tensor<f32>) -> (tensor<f64>, tensor<f32>) attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %a0 = dist.all_reduce sum %a axes ["data"] reason "a" : tensor<f32>
+  %a1 = nn.cast %a0 : tensor<f32> -> tensor<f64>
+  %0 = nn.add %a1, %d : tensor<f64>
+  %c0 = dist.all_reduce sum %c axes ["tensor"] reason "c" : tensor<f32>
+  %c1 = nn.cast %c0 : tensor<f32> -> tensor<f64>
+  %1 = nn.add %0, %c1 : tensor<f64>
+  %b0 = dist.all_reduce sum %b axes ["data"] reason "b" : tensor<f32>
+  %b1 = nn.cast %b0 : tensor<f32> -> tensor<f64>
+  %2 = nn.add %1, %b1 : tensor<f64>
+  %e0 = dist.all_reduce sum %e axes ["data"] reason "e" : tensor<f32>
+  %e1 = nn.cast %e0 : tensor<f32> -> tensor<f64>
+  %3 = nn.add %2, %e1 : tensor<f64>
+  return %3, %e0 : tensor<f64>, tensor<f32>
+}
+
+// -----
+
+// What is rounded is added up before.
+// CHECK-LABEL: func.func @rounded
+// CHECK-COUNT-2: dist.all_reduce
+func.func @rounded(%a: tensor<f32>, %b: tensor<f32>) -> tensor<i64> attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>]} {
+  %a0 = dist.all_reduce sum %a axes ["data"] reason "a" : tensor<f32>
+  %a1 = nn.cast %a0 : tensor<f32> -> tensor<i64>
+  %b0 = dist.all_reduce sum %b axes ["data"] reason "b" : tensor<f32>
+  %b1 = nn.cast %b0 : tensor<f32> -> tensor<i64>
+  %0 = nn.add %a1, %b1 : tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @reproducible
+// CHECK-COUNT-2: dist.all_reduce
+func.func @reproducible(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>], dist.reproducible} {
+  %0 = dist.all_reduce sum %a axes ["tensor"] reason "a" : tensor<f32>
+  %1 = dist.all_reduce sum %b axes ["tensor"] reason "b" : tensor<f32>
+  %2 = nn.add %0, %1 : tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
 // Large ones take longer to copy.
 // CHECK-LABEL: func.func @large
 // CHECK-COUNT-4: dist.all_reduce
