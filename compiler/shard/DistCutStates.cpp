@@ -12,7 +12,9 @@
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/GradientAttr.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace partita::shard {
 #define GEN_PASS_DEF_DISTCUTSTATESPASS
@@ -23,6 +25,11 @@ using namespace mlir;
 
 namespace partita::shard {
 namespace {
+
+/// Small parameters stay whole: their messages take longer to begin than to
+/// send. They are the smallest ones that together have at most this share of
+/// all that are trained.
+constexpr double kWholeShare = 0.01;
 
 struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   void runOnOperation() override {
@@ -38,6 +45,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     if (!axes.getData())
       return;
     SymbolTable symbols(getOperation());
+    const llvm::StringSet<> small = findSmall(*function, symbols);
     llvm::StringMap<Sharding> ofParameter;
     SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
     for (auto parameter : function->getOps<nn::ParameterOp>()) {
@@ -50,16 +58,17 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
       }
       // What every micro-batch reads, each replica has, or gathers for it.
       Sharding sharding = getSharding(parameter);
-      if (level > 2 && state->hasAttr(nn::kTrainedAttr))
+      if (level > 2 && state->hasAttr(nn::kTrainedAttr) &&
+          !small.contains(state.getOrigin()))
         share(nn::getTensorType(parameter), axes, sharding);
       fixSharding(parameter, sharding);
       ofParameter[state.getOrigin()] = sharding;
     }
     for (auto [parameter, state] : kept) {
       // "fc.weight/exp_avg" is of "fc.weight".
-      Sharding sharding =
-          ofParameter.lookup(state.getOrigin().rsplit('/').first);
-      if (level > 0)
+      const StringRef of = state.getOrigin().rsplit('/').first;
+      Sharding sharding = ofParameter.lookup(of);
+      if (level > 0 && !small.contains(of))
         share(nn::getTensorType(parameter), axes, sharding);
       fixSharding(parameter, sharding);
     }
@@ -67,8 +76,30 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
       return;
     for (auto sum : llvm::to_vector(function->getOps<nn::SumMicroBatchesOp>()))
       if (auto of = sum->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
-        if (auto state = symbols.lookup<nn::WeightOp>(of.getValue()))
+        if (auto state = symbols.lookup<nn::WeightOp>(of.getValue());
+            state && !small.contains(state.getOrigin()))
           joinEarly(sum, state, axes, ofParameter.lookup(state.getOrigin()));
+  }
+
+  static llvm::StringSet<> findSmall(func::FuncOp function,
+                                     SymbolTable &symbols) {
+    llvm::SmallSetVector<std::pair<int64_t, StringRef>, 32> all;
+    for (auto parameter : function.getOps<nn::ParameterOp>()) {
+      auto state = symbols.lookup<nn::WeightOp>(parameter.getWeight());
+      if (!parameter.getState() || !state->hasAttr(nn::kTrainedAttr))
+        continue;
+      all.insert({state.getType().getNumElements(), state.getOrigin()});
+    }
+    llvm::StringSet<> small;
+    double room = 0;
+    for (auto [size, origin] : all)
+      room += kWholeShare * static_cast<double>(size);
+    auto trained = all.takeVector();
+    llvm::sort(trained);
+    for (auto [size, origin] : trained)
+      if ((room -= static_cast<double>(size)) >= 0)
+        small.insert(origin);
+    return small;
   }
 
   /// Each replica adds up its part of a gradient, which is joined in each

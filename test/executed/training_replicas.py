@@ -108,6 +108,15 @@ def part_of(shape, replicas):
     return int(np.prod(shape)) // cut * -(-cut // replicas) if cut else None
 
 
+def cut_shapes(shapes):
+    """All but the smallest parameters, which have a hundredth of all elements together and stay whole."""
+    shapes = sorted(shapes, key=lambda shape: np.prod(shape))
+    room = 0.01 * sum(np.prod(shape) for shape in shapes)
+    while np.prod(shapes[0]) <= room:
+        room -= np.prod(shapes.pop(0))
+    return shapes
+
+
 def sent_in_step(plan):
     """Bytes that each device sends in a step along "data", by kind."""
     sent = Counter()
@@ -129,7 +138,7 @@ def check_sent(work):
             plans = json.loads(compile_model(model, work / "sent.partita", *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json"))
             sent[zero] = sent_in_step(next(plan for plan in plans if plan["entry"] == "train"))
         whole = sum(4 * int(np.prod(shape)) for shape in shapes)
-        parts = (replicas - 1) * sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
+        parts = (replicas - 1) * sum(4 * (part_of(shape, replicas) or 0) for shape in cut_shapes(shapes))
         share, turns = 2 * (replicas - 1) / replicas, case.micro // replicas
         # Losses, and their parts, are a few numbers. What is sent in parts is rounded up.
         apart = json.loads(compile_model(model, work / "sent.partita", *case.flags(), "--data-parallel", replicas, "--fusion-bytes", 0, "--json"))

@@ -129,6 +129,29 @@ module attributes {dist.full_steps} {
 
 // -----
 
+// Of parameters that are trained, the smallest stay whole, as long as they have a hundredth of all elements together.
+// CHECK-LABEL: func.func @small
+// CHECK-DAG: nn.parameter state @w {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// CHECK-DAG: nn.parameter state @b {dist.sharding = #dist.sharding<[{}]>}
+// CHECK-DAG: nn.parameter state @c {dist.sharding = #dist.sharding<[{"data"}]>}
+// CHECK-DAG: nn.parameter state @b.momentum {dist.sharding = #dist.sharding<[{}]>}
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<100x8xf32> = dense<1.0> : tensor<100x8xf32> {nn.trained}
+  nn.weight state @b "b" : tensor<8xf32> = dense<1.0> : tensor<8xf32> {nn.trained}
+  nn.weight state @c "c" : tensor<8xf32> = dense<1.0> : tensor<8xf32> {nn.trained}
+  nn.weight state @b.momentum "b/momentum" : tensor<8xf32> = dense<0.0> : tensor<8xf32> {nn.role = "optimizer"}
+  func.func @small(%x: tensor<8xf32> {nn.name = "x"}) -> (tensor<100x8xf32> {nn.state = @w}, tensor<8xf32> {nn.state = @b}, tensor<8xf32> {nn.state = @c}, tensor<8xf32> {nn.state = @b.momentum})
+      attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 3 : i64} {
+    %w = nn.parameter state @w : tensor<100x8xf32>
+    %b = nn.parameter state @b : tensor<8xf32>
+    %c = nn.parameter state @c : tensor<8xf32>
+    %m = nn.parameter state @b.momentum : tensor<8xf32>
+    return %w, %b, %c, %m : tensor<100x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+}
+
+// -----
+
 // The plan that evaluates has the same parts. Its replicas gather them in each of their micro-batches, so a step has all of these.
 // LOCAL: module attributes {dist.full_steps}
 // LOCAL: func.func @evaluates
