@@ -846,6 +846,8 @@ def check_same(work):
 GIVEN = ("--loss", "mse:y:target", "--optimizer", "sgd,learning_rate=0.05,momentum=0.9")
 # (flags of partita-compile, what the message must hold)
 COMPILE_ERRORS = [
+    ((*GIVEN, "--emit-onnx", "split.onnx"), "a training and --emit-onnx: the model's file has no nodes for its derivatives"),
+    ((*GIVEN, "--dim", "batch=1,2"), "a training: a loss mixes samples"),
     (("--loss", "mse:y", "--optimizer", "rmsprop"), "'rmsprop' is no optimizer; there are sgd, adam, adamw, adagrad"),
     (("--loss", "mse:y", "--optimizer", "sgd,lr=0.1"), "'lr=0.1' is no setting of sgd; its settings are learning_rate"),
     (("--loss", "mse:y", "--optimizer", "sgd,betas=0.1:0.2"), "is no setting of sgd"),

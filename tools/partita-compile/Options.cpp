@@ -297,12 +297,13 @@ static std::string checkGradients(const RawOptions &raw,
     return "--gradients inputs and --micro-batches: the gradient of an input "
            "is that of one micro-batch, and those of parameters are summed; "
            "leave out one of the two";
+  const std::string what = raw.trains() ? "a training" : "--gradients";
   if (asks && !command.compile.emitOnnx.empty())
-    return "--gradients and --emit-onnx: the model's file has no nodes for its "
-           "derivatives; --emit-partition writes the decision";
+    return what + " and --emit-onnx: the model's file has no nodes for its "
+                  "derivatives; --emit-partition writes the decision";
   if (asks && !command.compile.dimensions.empty())
-    return "--gradients: a loss mixes samples, so they cannot be padded to one "
-           "of several sizes; give --dim one size";
+    return what + ": a loss mixes samples, so they cannot be padded to one "
+                  "of several sizes; give --dim one size";
   return "";
 }
 
