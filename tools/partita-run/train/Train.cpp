@@ -435,6 +435,7 @@ private:
     order.samplesPerPart = trainer->samplesPerMicroBatch();
     order.samplesPerStep = order.samplesPerPart * trainer->mostEvaluated();
     order.order = data::Order::Kind::inOrder;
+    order.buffers = 2;
     order.endEpoch = 1;
     return data::Loader::create(evalInputs, order);
   }
