@@ -81,6 +81,12 @@ bool isMask(nn::WeightOp weight) {
                                    (*bytes)->getBufferSize()});
 }
 
+/// Why another plan of the model does not train it; empty: it does.
+StringRef getKnownReason(nn::WeightOp weight) {
+  auto reason = weight->getAttrOfType<StringAttr>(kUntrainedAttr);
+  return reason ? reason.getValue() : "";
+}
+
 struct ChooseParametersPass
     : impl::ChooseParametersPassBase<ChooseParametersPass> {
   using ChooseParametersPassBase::ChooseParametersPassBase;
@@ -101,10 +107,12 @@ struct ChooseParametersPass
       StringRef name = weight.getOrigin();
       const bool isFrozen = frozen.match(name), isNamed = only.match(name);
       auto type = cast<RankedTensorType>(weight.getType());
+      const StringRef known = getKnownReason(weight);
       StringRef reason =
           !isa<FloatType>(type.getElementType()) ? "its elements are no floats"
           : isFrozen                             ? "--freeze names it"
           : !only.empty() && !isNamed ? "--train-only does not name it"
+          : !known.empty()            ? known
           : isNamed                   ? ""
           : type.getRank() == 0       ? "it is a single number"
           : statistics.contains(weight.getSymNameAttr())

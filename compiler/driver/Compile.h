@@ -23,6 +23,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
+#include <optional>
+#include <set>
 
 namespace partita::driver {
 
@@ -78,11 +80,13 @@ struct CompileOptions {
   /// the model's outputs.
   autodiff::AutodiffOptions autodiff;
   /// If it has an optimizer, the artifact has two plans: `train` learns, and
-  /// `eval` computes the model's outputs and the loss.
+  /// `eval` computes the loss and counts the labels that are predicted.
   train::TrainOptions train;
   /// If not empty: the stage of each node and of each state, and the device of
   /// each stage, as another plan of the artifact has them. They share states.
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
+  /// The only weights that are trained, if another plan has chosen them.
+  std::optional<std::set<std::string>> trained;
   std::vector<int64_t> devicesOfStages;
   /// If not null: how tensors are cut, as that plan has them.
   mlir::DictionaryAttr shards;

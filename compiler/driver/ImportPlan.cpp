@@ -7,6 +7,7 @@
 
 #include "compiler/driver/ImportPlan.h"
 
+#include "compiler/autodiff/Ports.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/NotANumber.h"
 #include "compiler/driver/CheckOptions.h"
@@ -70,8 +71,14 @@ void noteSizes(ModuleOp module, const CompileOptions &options) {
     module->setAttr(pipeline::kMaskAttr, b.getStringAttr(options.mask));
 }
 
-/// Stages and shardings as another plan has them.
+/// Parameters, stages and shardings as another plan has them.
 void noteStages(ModuleOp module, const CompileOptions &options) {
+  if (options.trained)
+    for (auto weight : module.getOps<nn::WeightOp>())
+      if (!options.trained->contains(weight.getOrigin().str()))
+        weight->setAttr(
+            autodiff::kUntrainedAttr,
+            StringAttr::get(module.getContext(), "no step changes it"));
   if (options.shards)
     for (auto function : module.getOps<func::FuncOp>())
       function->setAttr(kShardsAttr, options.shards);

@@ -20,6 +20,7 @@
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/grad/GradientAttr.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/Text.h"
 
@@ -178,6 +179,9 @@ void PlanCompilation::readDecision(ModuleOp module) {
       evaluationSchedule = getEvaluationSchedule(function);
       stagesOfNodes = pipeline::getStagesOfNodes(function);
       stagesOfStates = pipeline::findStateStages(function);
+      for (auto weight : module.getOps<nn::WeightOp>())
+        if (weight->hasAttr(nn::kTrainedAttr))
+          trained.insert(weight.getOrigin().str());
       zero = static_cast<int>(getInteger(function, dist::kZeroAttr, 0));
       microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
       shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);

@@ -43,6 +43,7 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
 
 void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.shards = learns.shards;
+  options.trained = learns.trained;
   options.partition.emitFile.clear();
   options.partition.schedule = learns.evaluationSchedule;
   options.partition.microBatches = static_cast<int>(learns.microBatches);

@@ -87,6 +87,27 @@ def check_idle(work):
     print(f"an idle stage hands on its parameters: evaluations are {losses[1]}")
 
 
+def check_untrained(work):
+    """A large weight that gradients do not reach is no parameter of either plan, so both find the same small ones."""
+    rng = np.random.default_rng(2)
+    model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,8] x) => (float[4,8] y) {\n f = Floor (v)\n axes = Constant <value = int64[1] {0}> ()\n s = ReduceSum <keepdims = 0> (f, axes)\n a = Mul (x, w)\n b = Add (a, s)\n y = Add (b, c)\n}\n')
+    for name, shape in (("w", (4, 8)), ("v", (1000, 8)), ("c", (8,))):
+        model.graph.initializer.append(numpy_helper.from_array((0.1 * rng.standard_normal(shape)).astype(np.float32), name))
+    onnx.save(model, work / "untrained.onnx")
+    data = []
+    for name in ("x", "target"):
+        np.save(work / f"untrained.{name}.npy", rng.standard_normal((64, 8)).astype(np.float32))
+        data += [word for flag in ("--data", "--eval-data") for word in (flag, f"{name}={work}/untrained.{name}.npy")]
+    losses = []
+    for flags in ((), ("--data-parallel", 2, "--zero", 3), ("--data-parallel", 2, "--zero", 3, "--devices", 4)):
+        compile_model(work / "untrained.onnx", work / "untrained.partita", "--loss", "mse:y", "--optimizer", "adamw", "--micro-batches", 4, *flags)
+        folder = work / f"untrained{len(losses)}"
+        losses.append([line["eval"]["eval_loss"] for line in training.train(work / "untrained.partita", *data, "--eval-every", 2, folder=folder, steps=4)[1::2]])
+        if not np.allclose(losses[-1], losses[0], rtol=1e-6):
+            raise Failure(f"a weight that gradients do not reach, {' '.join(map(str, flags))}: evaluations are {losses[-1]}, and on one device {losses[0]}")
+    print(f"a weight that gradients do not reach stays as it is: evaluations are {losses[0]}")
+
+
 def check_placed(work):
     """What follows a node is on its stage, where everything is so small that it could be elsewhere: a gathered bias, running statistics that only updates
     read, also if replicas share them, and the updates of parameters of which each replica has one number."""
@@ -351,7 +372,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_placed, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_combinations, check_idle, check_untrained, check_placed, check_cut, check_sent, check_overlap, check_memory, check_checkpoints, check_processes, check_reproducible, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):
