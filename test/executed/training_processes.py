@@ -119,6 +119,32 @@ def check_breaks(work):
     print("processes and threads go on from each other's checkpoints")
 
 
+def check_evaluated(work):
+    """Replicas, and stages, of several processes find what those of one find, of samples with NaN too: the library's ReLU would drop it. The last samples fill no step."""
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]>\ng (float[2,3,16,16] x) => (float[2,4] y) {\n a = Conv <pads = [1,1,1,1]> (x, w)\n r = Relu (a)\n p = GlobalAveragePool (r)\n f = Flatten (p)\n y = MatMul (f, u)\n}\n')
+    for name, shape in (("w", (8, 3, 3, 3)), ("u", (8, 4))):
+        model.graph.initializer.append(numpy_helper.from_array((0.1 * rng.standard_normal(shape)).astype(np.float32), name))
+    onnx.save(model, work / "relu.onnx")
+    x, labels = rng.standard_normal((22, 3, 16, 16)).astype(np.float32), rng.integers(0, 4, 22)
+    poisoned = x.copy()
+    poisoned[5, 1, 7, 7] = np.nan
+    for name, array in (("x", x), ("poisoned", poisoned), ("labels", labels)):
+        np.save(work / f"{name}.npy", array)
+    for flags in (("--data-parallel", 2), ("--data-parallel", 2, "--zero", 3), ("--devices", 2)):
+        artifact = work / "relu.partita"
+        compile_model(work / "relu.onnx", artifact, "--loss", "cross_entropy:y:labels", "--optimizer", "adamw", "--micro-batches", 4, *flags)
+        for held in ("x", "poisoned"):
+            data = ["--data", f"x={work}/x.npy", "--data", f"labels={work}/labels.npy", "--eval-data", f"x={work}/{held}.npy", "--eval-data", f"labels={work}/labels.npy", "--eval-every", 1, "-t", 1]
+            found = []
+            for name, options in (("threads", {}), ("processes", {"ranks": 2})):
+                shutil.rmtree(work / name, ignore_errors=True)
+                found.append([line["eval"] for line in train(artifact, *data, folder=work / name, steps=2, alone=True, **options)])
+            if found[0] != found[1] or (held == "poisoned") != (found[0][0]["eval_loss"] == "nan"):
+                raise Failure(f"{' '.join(map(str, flags))}, {held}: threads evaluate as {found[0]}, and processes as {found[1]}")
+    print("processes evaluate as threads do")
+
+
 def launch(*commands):
     """mpirun of several commands, each with a number of processes before it: exit status and output."""
     words = []
@@ -316,7 +342,7 @@ def check_slow(work):
 
 
 def check(work, words):
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_errors, check_signals, check_lost, check_killed, check_slow)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_evaluated, check_errors, check_signals, check_lost, check_killed, check_slow)}
     if unknown := set(words) - set(parts):
         raise Failure(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     for name, part in parts.items():
