@@ -1172,8 +1172,10 @@ def check_not_finite(work):
 
 
 def check_json(work):
-    """A line of JSON for each report."""
+    """A line of JSON for each report; the plan, which does not say that a run takes its samples once."""
     case = case_named("sgd")
+    if "to evaluate" not in (said := run_artifact(compile_case(work, case, "f32"), "--plan")) or "samples:" in said:
+        raise Failure(f"the plan of a training: {said}")
     said = run_artifact(compile_case(work, case, "f32"), "--train", *write_data(work, case, "f32"), "--order", "in-order", "--steps", 3, "--report-every", 1, "--json")
     losses = [json.loads(line)["loss"] for line in said.splitlines()]
     if not np.allclose(losses, REFERENCE["sgd"]["losses"][:3], rtol=1e-5):

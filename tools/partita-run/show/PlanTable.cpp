@@ -182,7 +182,9 @@ std::string planText(const Model &model) {
                            countSamples(model), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
                            plan.bubble(), plan.alone_ns()});
-  result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
+  // What is trained takes many steps of samples.
+  if (!plan.entry() || plan.entry()->size() == 0)
+    result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
   result += pictureText(model);
   result += "\n";
   for (const std::string &need : runtime::describeNeeds(*model.artifact))
