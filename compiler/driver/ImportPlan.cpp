@@ -76,9 +76,9 @@ void noteStages(ModuleOp module, const CompileOptions &options) {
   if (options.trained)
     for (auto weight : module.getOps<nn::WeightOp>())
       if (!options.trained->contains(weight.getOrigin().str()))
-        weight->setAttr(
-            autodiff::kUntrainedAttr,
-            StringAttr::get(module.getContext(), "no step changes it"));
+        weight->setAttr(autodiff::kUntrainedAttr,
+                        StringAttr::get(module.getContext(),
+                                        "another plan does not train it"));
   if (options.shards)
     for (auto function : module.getOps<func::FuncOp>())
       function->setAttr(kShardsAttr, options.shards);
