@@ -36,16 +36,26 @@ public:
 
   void run() {
     for (auto add : llvm::to_vector(function.getOps<nn::AddOp>()))
-      if (!isPart(add) && nn::getTensorType(add).getNumElements() == 1)
+      if (!isPart(add) && !isAccumulated(add) &&
+          nn::getTensorType(add).getNumElements() == 1)
         combine(add);
     for (Operation *op : unused)
       op->erase();
   }
 
 private:
+  /// Whether it is the addition to a sum over micro-batches, which keeps its
+  /// form.
+  static bool isAccumulated(Operation *add) {
+    return llvm::any_of(add->getOperands(), [](Value operand) {
+      return operand.getDefiningOp<nn::AccumulatorOp>() != nullptr;
+    });
+  }
+
   /// Whether only another addition of the same type reads it.
   static bool isPart(Operation *add) {
-    return add->hasOneUse() && isa<nn::AddOp>(*add->user_begin());
+    return add->hasOneUse() && isa<nn::AddOp>(*add->user_begin()) &&
+           !isAccumulated(*add->user_begin());
   }
 
   /// Whether a sum may be converted number by number.

@@ -56,6 +56,28 @@ func.func @numbers(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor
 
 // -----
 
+// The addition to a sum over micro-batches keeps its form.
+// CHECK-LABEL: func.func @accumulated
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<f32>, %[[B:[a-z0-9]*]]: tensor<f32>, %[[C:[a-z0-9]*]]: tensor<f32>)
+// CHECK: %[[SUM:.*]] = nn.accumulator 0
+// CHECK: %[[AB:.*]] = nn.add %[[A]], %[[B]]
+// CHECK: %[[AB1:.*]] = dist.all_reduce sum %[[AB]]
+// CHECK: %[[ALL:.*]] = nn.add %[[C]], %[[AB1]]
+// CHECK: %[[ADD:.*]] = nn.add %[[SUM]], %[[ALL]]
+// CHECK: nn.sum_micro_batches %[[ADD]] in %[[SUM]]
+func.func @accumulated(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>) -> tensor<f32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %sum = nn.accumulator 0 : tensor<f32>
+  %a0 = dist.all_reduce sum %a axes ["tensor"] reason "a" : tensor<f32>
+  %0 = nn.add %a0, %c : tensor<f32>
+  %b0 = dist.all_reduce sum %b axes ["tensor"] reason "b" : tensor<f32>
+  %1 = nn.add %0, %b0 : tensor<f32>
+  %2 = nn.add %sum, %1 : tensor<f32>
+  %3 = nn.sum_micro_batches %2 in %sum : tensor<f32> : tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// -----
+
 // What is rounded is added up before.
 // CHECK-LABEL: func.func @rounded
 // CHECK-COUNT-2: dist.all_reduce
