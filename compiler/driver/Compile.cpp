@@ -95,6 +95,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
       !isModuleFile(options.import.modelPath))
     options.emit.trainedModel = options.import.modelPath;
   std::vector<CompileOptions> plans = getPlans(options);
+  if (options.kind == EmitKind::parameters)
+    plans.resize(1);
   ZeroChoice zeros;
   if (*zero == kAutoZero) {
     // Inference does not look at it.
@@ -108,6 +110,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   for (auto [number, each] : llvm::enumerate(plans)) {
     if (number + 1 < plans.size())
       each.nodes = nullptr;
+    if (number > 0)
+      each.parameters = nullptr;
     // The first plan chooses for all.
     if (number > 0 && *schedule == kAutoSchedule)
       each.partition.schedule = compilations.front()->schedule;
