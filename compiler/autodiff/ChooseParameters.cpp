@@ -108,15 +108,18 @@ struct ChooseParametersPass
       const bool isFrozen = frozen.match(name), isNamed = only.match(name);
       auto type = cast<RankedTensorType>(weight.getType());
       const StringRef known = getKnownReason(weight);
-      StringRef reason =
+      auto torch = weight->getAttrOfType<StringAttr>(nn::kTorchAttr);
+      const bool isParameter = torch && torch.getValue() == nn::kTorchParameter;
+      const std::string reason =
           !isa<FloatType>(type.getElementType()) ? "its elements are no floats"
           : isFrozen                             ? "--freeze names it"
           : !only.empty() && !isNamed ? "--train-only does not name it"
-          : !known.empty()            ? known
-          : isNamed                   ? ""
+          : !known.empty()            ? known.str()
+          : isNamed || isParameter    ? ""
           : type.getRank() == 0       ? "it is a single number"
           : statistics.contains(weight.getSymNameAttr())
               ? "it is a running statistic"
+          : torch          ? "it is a " + torch.getValue().str() + " in PyTorch"
           : isMask(weight) ? "it is a mask"
                            : "";
       if (reason.empty())

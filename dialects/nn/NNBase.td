@@ -46,6 +46,7 @@ def NN_Dialect : Dialect {
     | `nn.per_step` | arguments and results of the model's function | there is one value for all micro-batches of a step |
     | `nn.mixes` | the module | a clause that says why samples are not independent: a run takes the shapes as they are |
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
+    | `nn.torch` | `nn.weight` | what it is in the PyTorch module, if the exporter says so: `parameter`, `buffer` or `constant` |
     | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
     | `nn.on_host` | `nn.weight state` | it lies in the host's memory, where devices can reach that |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
@@ -54,6 +55,7 @@ def NN_Dialect : Dialect {
     | `nn.statistic` | a result with `nn.state` | the new value of a running statistic |
     | `nn.half_at_zero` | `nn.relu` | its derivative at 0 is 1/2: it is a part of a function without a kink there |
     | `nn.zero_at_zero` | `nn.sqrt` | its derivative at 0 is 0: it is the last step of a norm |
+    | `nn.padding_index` | `nn.gather` | the index whose rows pass no derivative back |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |
     | `nn.winograd` | `nn.conv` in a cluster | worth computing by Winograd's method |
     | `nn.model` | the module | name of the ONNX model |

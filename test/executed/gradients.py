@@ -422,6 +422,57 @@ def check_kept(work):
     print("small parameters have gradients")
 
 
+def check_exporter(work):
+    """What PyTorch's exporter notes: which tensors are parameters, whatever they look like, and which row of an embedding's table is padding."""
+    try:
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError as error:
+        print(f"skipped: no {error.name} (tools/setup.sh installs it)")
+        return
+    noise = np.random.default_rng(8)
+    table, frequencies = noise.standard_normal((5, 3)).astype(np.float32), np.array([0.5, 2, 4], np.float32)
+    tensors = {"table": ("PARAMETER", table), "scale": ("PARAMETER", np.float32(1.5)), "gates": ("PARAMETER", np.array([[0, 1, 1], [1, 0, 1]], np.float32)),
+               "frequencies": ("BUFFER", frequencies), "shift": ("CONSTANT_TENSOR", np.array([1, 2, 3], np.float32))}
+    kind, infos = "pkg.torch.export.graph_signature.InputSpec.kind", []
+    for name, (said, value) in tensors.items():
+        infos.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, np.shape(value)))
+        helper.set_metadata_props(infos[-1], {kind: said})
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("Mul", ["rows", "frequencies"], ["m"]), helper.make_node("Add", ["m", "shift"], ["a"]),
+             helper.make_node("MatMul", ["gates", "a"], ["g"]), helper.make_node("Mul", ["g", "scale"], ["y"])]
+    call = "%e : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%p_table, %ids, 3), kwargs = {})"
+    helper.set_metadata_props(nodes[0], {"pkg.torch.onnx.fx_node": call})
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT64, [3])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+                              [numpy_helper.from_array(np.asarray(value), name) for name, (_, value) in tensors.items()], value_info=infos)
+    model, artifact = work / "exported.onnx", work / "exported.partita"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), model)
+    for flags, name in (((), "of gradients"), (("--optimizer", "sgd"), "of a training")):
+        said = run([BIN / "partita-compile", model, "--list-parameters", "--loss", "sum:y", *flags, "--json"])
+        listed = json.loads(next(line for line in said.splitlines() if line.startswith("[")))
+        reasons = {p["name"]: p.get("reason") for p in listed}
+        wanted = {"table": None, "scale": None, "gates": None, "frequencies": "it is a buffer in PyTorch", "shift": "it is a constant in PyTorch"}
+        if reasons != wanted:
+            raise Failure(f"parameters {name}: {reasons} instead of {wanted}")
+    # The last number of a row counts from the end of the table: 3, too.
+    ids = np.array([4, 3, -2])
+    np.save(work / "ids.npy", ids)
+    gates, dy = tensors["gates"][1], np.full((2, 3), 1.5)
+    a = table[ids] * frequencies + tensors["shift"][1]
+    back = (gates.T @ dy) * frequencies
+    padded = np.zeros((5, 3))
+    padded[4] = back[0]
+    wanted = {"loss": 1.5 * (gates @ a).sum(), "scale.grad": (gates @ a).sum(), "gates.grad": dy @ a.T, "table.grad": padded}
+    for flags in ((), ("--reference",), ("--devices", 2), ("--train-only", "frequencies")):
+        compile_model(model, artifact, "--gradients", "--loss", "sum:y", *flags)
+        run_artifact(artifact, "--input", work / "ids.npy", "--output", work / "out.npz")
+        named = "--train-only" in flags
+        expected = {"loss": wanted["loss"], "frequencies.grad": ((gates.T @ dy) * table[ids]).sum(0)} if named else wanted
+        with np.load(work / "out.npz") as found:
+            if set(found.files) != set(expected) or not all(np.allclose(found[key], value, rtol=1e-5, atol=1e-6) for key, value in expected.items()):
+                raise Failure(f"exported by PyTorch {flags}: {dict(found)} instead of {expected}")
+    print("of a model of PyTorch's, parameters have gradients, and no buffers and no row of padding")
+
+
 def check_published(work):
     """A network whose loss ONNX Runtime's authors published, with the weights of their checkpoint; its gradients by formula, in f64."""
     data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -533,6 +584,7 @@ def check():
             check_saturated(work)
             check_network(work)
             check_kept(work)
+            check_exporter(work)
             check_published(work)
             check_labels(work)
             check_unnamed(work)

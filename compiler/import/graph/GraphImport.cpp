@@ -9,8 +9,8 @@
 
 #include "compiler/crash/Place.h"
 #include "compiler/import/graph/Import.h"
-#include "compiler/import/model/ModuleScope.h"
 #include "compiler/import/model/TensorData.h"
+#include "compiler/import/model/TorchMetadata.h"
 #include "compiler/import/training/LayerRoles.h"
 #include "dialects/nn/NodeScopes.h"
 #include "runtime/abi/Text.h"
@@ -205,6 +205,12 @@ void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
   constexpr int64_t maxElements = 64;
   bool hasConstant = false;
   SmallVector<ModelValue *> small;
+  auto isKept = [&](nn::ParameterOp parameter) {
+    nn::WeightOp weight = weights.find(parameter.getWeight());
+    return keepWeights &&
+           weights.mayBeTrained(weight.getOrigin(),
+                                cast<RankedTensorType>(parameter.getType()));
+  };
   for (ModelValue &input : inputs) {
     Value tensor = input.tensor();
     Operation *op = tensor ? tensor.getDefiningOp() : nullptr;
@@ -212,7 +218,7 @@ void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
       hasConstant = true;
     else if (isa_and_present<nn::ParameterOp>(op) &&
              NodeImport::typeOf(tensor).getNumElements() <= maxElements &&
-             !(keepWeights && mayBeTrained(NodeImport::typeOf(tensor))))
+             !isKept(cast<nn::ParameterOp>(op)))
       small.push_back(&input);
     else if (input)
       return;

@@ -110,7 +110,7 @@ struct ImportOptions {
 /// finds the axes of the results. With several replicas, each port that has the
 /// batch dimension has it. The module's `nn.nodes` lists the names of all nodes
 /// in the order in which they are computed, including those that fold away. The
-/// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),
+/// module's `nn.node_scopes` lists the modules that made them (TorchMetadata.h),
 /// where the model says so. The scope of a node also stands in the locations of
 /// its ops (NodeScopes.h). `dist.annotations` has what the model says of
 /// devices (dialects/dist/Annotations.h).

@@ -1,14 +1,15 @@
-//===- ModuleScope.cpp - The module that made a node ----------------------===//
+//===- TorchMetadata.cpp - What PyTorch's exporter notes ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/model/ModuleScope.h"
+#include "compiler/import/model/TorchMetadata.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <optional>
 
@@ -54,6 +55,41 @@ std::string getModuleScope(const onnx::NodeProto &node, StringRef around) {
       return (*path)[path->size() - 2];
   }
   return around.str();
+}
+
+std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node) {
+  for (const onnx::StringStringEntryProto &entry : node.metadata_props()) {
+    if (entry.key() != "pkg.torch.onnx.fx_node")
+      continue;
+    StringRef arguments =
+        StringRef(entry.value())
+            .split("torch.ops.aten.embedding.default](args = (")
+            .second.split(')')
+            .first;
+    SmallVector<StringRef> list;
+    arguments.split(list, ", ");
+    int64_t index = 0;
+    if (list.size() >= 3 && !list[2].getAsInteger(10, index) && index >= 0)
+      return index;
+  }
+  return std::nullopt;
+}
+
+StringMap<TorchTensor> getTorchTensors(const onnx::GraphProto &graph) {
+  StringMap<TorchTensor> tensors;
+  for (const onnx::ValueInfoProto &value : graph.value_info())
+    for (const onnx::StringStringEntryProto &entry : value.metadata_props()) {
+      if (entry.key() != "pkg.torch.export.graph_signature.InputSpec.kind")
+        continue;
+      const auto kind = StringSwitch<std::optional<TorchTensor>>(entry.value())
+                            .Case("PARAMETER", TorchTensor::parameter)
+                            .Case("BUFFER", TorchTensor::buffer)
+                            .Case("CONSTANT_TENSOR", TorchTensor::constant)
+                            .Default(std::nullopt);
+      if (kind)
+        tensors[value.name()] = *kind;
+    }
+  return tensors;
 }
 
 } // namespace partita::import

@@ -1,17 +1,20 @@
-//===- ModuleScope.h - The module that made a node --------------*- C++ -*-===//
+//===- TorchMetadata.h - What PyTorch's exporter notes ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
-#define PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
+#ifndef PARTITA_COMPILER_IMPORT_MODEL_TORCHMETADATA_H
+#define PARTITA_COMPILER_IMPORT_MODEL_TORCHMETADATA_H
 
 #include "onnx/onnx_pb.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace partita::import {
@@ -27,6 +30,23 @@ namespace partita::import {
 ///   ['', 'encoder', 'encoder.layer.0', 'encoder.layer.0.output', 'add_3']
 std::string getModuleScope(const onnx::NodeProto &node, llvm::StringRef around);
 
+/// The `padding_idx` of the embedding that a Gather was in PyTorch: the row of
+/// its table that gets no gradient. The key is "pkg.torch.onnx.fx_node", and the
+/// number the third argument in a value such as
+///
+///   %embedding : [num_users=1] = call_function[target=
+///   torch.ops.aten.embedding.default](args = (%p_table, %ids, 0), kwargs = {})
+std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node);
+
+/// What an initializer is in the PyTorch module. Only parameters are trained.
+enum class TorchTensor { parameter, buffer, constant };
+
+/// Each initializer of which the exporter says what it is, by its name: the
+/// ones that torch.onnx.export writes with `dynamo=True`. The key of a tensor's
+/// metadata is "pkg.torch.export.graph_signature.InputSpec.kind", and its value
+/// PARAMETER, BUFFER or CONSTANT_TENSOR.
+llvm::StringMap<TorchTensor> getTorchTensors(const onnx::GraphProto &graph);
+
 } // namespace partita::import
 
-#endif // PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
+#endif // PARTITA_COMPILER_IMPORT_MODEL_TORCHMETADATA_H

@@ -8,6 +8,7 @@
 #include "compiler/import/model/Weights.h"
 
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -21,6 +22,27 @@ static bool becomesConstant(RankedTensorType type) {
   return isa<IntegerType>(type.getElementType())
              ? count <= nn::kMaxFoldedElements
              : count <= 1;
+}
+
+bool Weights::mayBeTrained(StringRef name, RankedTensorType type) const {
+  if (!isa<FloatType>(type.getElementType()))
+    return false;
+  auto it = torchTensors.find(name);
+  return type.getRank() > 0 ||
+         (it != torchTensors.end() && it->second == TorchTensor::parameter);
+}
+
+/// The value of `nn.torch`.
+static StringRef getText(TorchTensor tensor) {
+  switch (tensor) {
+  case TorchTensor::parameter:
+    return nn::kTorchParameter;
+  case TorchTensor::buffer:
+    return "buffer";
+  case TorchTensor::constant:
+    return "constant";
+  }
+  llvm_unreachable("no kind of tensor");
 }
 
 std::string Weights::makeSymbol(StringRef name) {
@@ -52,6 +74,8 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
                                      b.getStringAttr(name), TypeAttr::get(type),
                                      path, offset, bytes, value,
                                      /*state=*/UnitAttr(), /*part=*/TypeAttr());
+  if (auto it = torchTensors.find(name); it != torchTensors.end())
+    weight->setAttr(nn::kTorchAttr, b.getStringAttr(getText(it->second)));
   last = weight;
   // A copy, for the node of a function's body may be a copy itself; it is
   // small, as the elements are in a file.
@@ -71,7 +95,7 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
   if (failed(bytes))
     return {};
   const bool isConstant =
-      becomesConstant(*type) && !(keep && mayBeTrained(*type));
+      becomesConstant(*type) && !(keep && mayBeTrained(name, *type));
   if (isConstant && bytes->isAbsent)
     return (void)reportAbsent(tensor, *bytes, loc), Value();
   if (isConstant)

@@ -9,6 +9,7 @@
 #define PARTITA_COMPILER_IMPORT_MODEL_WEIGHTS_H
 
 #include "compiler/import/model/ModelFile.h"
+#include "compiler/import/model/TorchMetadata.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -18,13 +19,6 @@
 
 namespace partita::import {
 
-/// Whether tensors of this type are trained unless somebody says otherwise:
-/// floats, but for scalars.
-inline bool mayBeTrained(mlir::RankedTensorType type) {
-  return mlir::isa<mlir::FloatType>(type.getElementType()) &&
-         type.getRank() > 0;
-}
-
 /// Makes values of tensors. A single number becomes an `nn.constant`, and so
 /// does a small tensor of integers, because shapes are computed from those. Any
 /// other tensor becomes an `nn.weight` of the module and an `nn.parameter` that
@@ -32,7 +26,12 @@ inline bool mayBeTrained(mlir::RankedTensorType type) {
 class Weights {
 public:
   Weights(const ModelFile &file, mlir::ModuleOp module)
-      : file(file), module(module) {}
+      : file(file), module(module),
+        torchTensors(getTorchTensors(file.proto.graph())) {}
+
+  /// Whether a tensor of the model is trained unless somebody says otherwise:
+  /// floats, but for scalars that are no parameters in PyTorch.
+  bool mayBeTrained(llvm::StringRef name, mlir::RankedTensorType type) const;
 
   /// The value of a tensor of the model; null, after an error, if it is
   /// malformed. With `keep`, what may be trained becomes a weight.
@@ -65,6 +64,7 @@ private:
 
   const ModelFile &file;
   mlir::ModuleOp module;
+  const llvm::StringMap<TorchTensor> torchTensors;
   struct Entry {
     nn::WeightOp op;
     onnx::TensorProto tensor; // where the elements are, while they are unread

@@ -8,7 +8,9 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexCheck.h"
+#include "compiler/import/model/TorchMetadata.h"
 #include "dialects/nn/fold/EmptyTensors.h"
+#include "dialects/nn/grad/Term.h"
 #include "runtime/abi/Text.h"
 
 #include <numeric>
@@ -41,7 +43,13 @@ LogicalResult importGather(NodeImport &n) {
   if (n.shapeOf(x)[*axis] > 0 &&
       failed(checkIndices(n, n.input(1), n.shapeOf(x)[*axis], {1, "indices"})))
     return failure();
-  return n.result(0, n.gather(x, n.input(1), *axis));
+  Value rows = n.gather(x, n.input(1), *axis);
+  auto gather = rows ? rows.getDefiningOp<nn::GatherOp>() : nn::GatherOp();
+  if (std::optional<int64_t> padding = getPaddingIndex(n.node);
+      padding && gather && *axis == 0)
+    gather->setAttr(nn::grad::kPaddingIndexAttr,
+                    n.b.getI64IntegerAttr(*padding));
+  return n.result(0, rows);
 }
 
 LogicalResult importGatherElements(NodeImport &n) {

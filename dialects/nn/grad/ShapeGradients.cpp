@@ -110,8 +110,12 @@ LogicalResult GatherOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
       order.push_back(i);
   Term rows = dy.transpose(order).reshape(
       {count, dy.type().getNumElements() / std::max<int64_t>(count, 1)});
-  Term sums =
-      scatterSum(toPositions(indices, size).reshape({count}), rows, size);
+  Term places = toPositions(indices, size).reshape({count});
+  // A scatter ignores places outside of its rows.
+  if (auto padding = (*this)->getAttrOfType<IntegerAttr>(kPaddingIndexAttr))
+    places =
+        select(places == static_cast<double>(padding.getInt()), -1, places);
+  Term sums = scatterSum(places, rows, size);
   Shape shape = {size}, back;
   for (int64_t i = 0; i < from.getRank(); ++i) {
     back.push_back(i < dim ? i + 1 : i == dim ? 0 : i);

@@ -134,6 +134,10 @@ Term shareOfRelu(mlir::Operation *relu, Term y, Term dy);
 /// On a square root that is the last step of a norm.
 inline constexpr llvm::StringLiteral kZeroAtZeroAttr = "nn.zero_at_zero";
 
+/// On a gather: the index whose rows pass nothing back, as the `padding_idx` of
+/// PyTorch's embedding.
+inline constexpr llvm::StringLiteral kPaddingIndexAttr = "nn.padding_index";
+
 /// The share of dy that goes to the operand of a square root of which `y` is
 /// the result. At 0 it is infinite, or 0 with `kZeroAtZeroAttr`.
 Term shareOfSqrt(mlir::Operation *sqrt, Term y, Term dy);

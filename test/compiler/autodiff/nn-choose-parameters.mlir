@@ -1,6 +1,6 @@
 // RUN: partita-opt --nn-choose-parameters %s | FileCheck %s
 // RUN: partita-opt --nn-choose-parameters="freeze=fc*" %s | FileCheck %s --check-prefix=FREEZE
-// RUN: partita-opt --nn-choose-parameters="train-only=fc.w,mask" %s | FileCheck %s --check-prefix=ONLY
+// RUN: partita-opt --nn-choose-parameters="train-only=fc.w,mask,freq" %s | FileCheck %s --check-prefix=ONLY
 // RUN: not partita-opt --nn-choose-parameters="freeze=head*" %s 2>&1 | FileCheck %s --check-prefix=UNUSED
 
 // UNUSED: --freeze head* names no parameter; --list-parameters lists them
@@ -22,10 +22,19 @@ nn.weight @mask "mask" : tensor<2x2xf32> = dense<[[0.0, -1.0e9], [0.0, 0.0]]> : 
 nn.weight @triangle "triangle" : tensor<2x2xf32> = dense<[[1.0, 0.0], [1.0, 1.0]]> : tensor<2x2xf32>
 // CHECK: @number {{.*}}nn.untrained = "it is a single number"
 nn.weight @number "number" : tensor<f32> = dense<3.0> : tensor<f32>
+// CHECK: @scale {{.*}}nn.trained
+nn.weight @scale "scale" : tensor<f32> = dense<3.0> : tensor<f32> {nn.torch = "parameter"}
+// CHECK: @halves {{.*}}nn.trained
+nn.weight @halves "halves" : tensor<2x2xf32> = dense<[[1.0, 0.0], [1.0, 1.0]]> : tensor<2x2xf32> {nn.torch = "parameter"}
+// CHECK: @freq {{.*}}nn.untrained = "it is a buffer in PyTorch"
+// ONLY: @freq {{.*}}nn.trained
+nn.weight @freq "freq" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.torch = "buffer"}
+// CHECK: @table {{.*}}nn.untrained = "it is a constant in PyTorch"
+nn.weight @table "table" : tensor<2xf32> = dense<[3.0, 5.0]> : tensor<2xf32> {nn.torch = "constant"}
 // CHECK: @ids {{.*}}nn.untrained = "its elements are no floats"
 nn.weight @ids "ids" : tensor<2xi64> = dense<[3, 4]> : tensor<2xi64>
 // CHECK: @mean {{.*}}nn.untrained = "it is a running statistic"
-nn.weight @mean "mean" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32>
+nn.weight @mean "mean" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.torch = "buffer"}
 
 func.func @main() -> tensor<2xf32> {
   %0 = nn.parameter @mean {nn.statistic} : tensor<2xf32>
