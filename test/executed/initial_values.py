@@ -34,6 +34,7 @@ PARAMETERS = {
     "gemm.weight": ((50, 256), ("uniform", 256**-0.5)), "gemm.bias": ((50,), ("uniform", 256**-0.5)),
     "matmul.weight": ((50, 70), ("uniform", 50**-0.5)), "matmul.bias": ((70,), ("uniform", 50**-0.5)),
     "ln.weight": ((70,), ("constant", 1)), "ln.bias": ((70,), ("constant", 0)),
+    "plain.input": ((1, 32, 20), ("uniform", 8**-0.5)), "plain.recurrent": ((1, 32, 8), ("uniform", 8**-0.5)),
     "lstm.input": ((1, 80, 70), ("uniform", 20**-0.5)), "lstm.recurrent": ((1, 80, 20), ("uniform", 20**-0.5)), "lstm.bias": ((1, 160), ("uniform", 20**-0.5)),
 }
 BATCH = 2
@@ -60,11 +61,12 @@ def write_model(work, dtype=np.float32):
     x = node("Add", node("MatMul", x, "matmul.weight"), "matmul.bias")
     x = node("LayerNormalization", x, "ln.weight", "ln.bias")
     x = node("LSTM", node("Reshape", x, "sequence"), "lstm.input", "lstm.recurrent", "lstm.bias", count=2, hidden_size=20)
+    x = node("LSTM", x, "plain.input", "plain.recurrent", count=2, hidden_size=8)  # without a bias
     nodes.append(helper.make_node("Add", [x, "shift"], ["y"], name="/Add_y"))
     tensors = [numpy_helper.from_array(np.full(shape, 7, dtype), name) for name, (shape, _) in PARAMETERS.items()]
-    tensors.append(numpy_helper.from_array(np.full((1, BATCH, 20), 7, dtype), "shift"))
+    tensors.append(numpy_helper.from_array(np.full((1, BATCH, 8), 7, dtype), "shift"))
     tensors += [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in (("image", (BATCH, 1, 5, 8)), ("sequence", (1, BATCH, 70)))]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("tokens", onnx.TensorProto.INT64, [BATCH])], [helper.make_tensor_value_info("y", kind, [1, BATCH, 20])], tensors)
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("tokens", onnx.TensorProto.INT64, [BATCH])], [helper.make_tensor_value_info("y", kind, [1, BATCH, 8])], tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     onnx.checker.check_model(model)
     path = work / "layers.onnx"

@@ -161,9 +161,10 @@ void noteRoles(const onnx::NodeProto &node, ArrayRef<ModelValue> inputs,
     const int64_t cells =
         noter.shapeOf(2).size() == 3 ? noter.shapeOf(2)[2] : 0;
     for (unsigned input : {1, 2, 3})
-      if (cells > 0)
+      if (ArrayRef<int64_t> shape = noter.shapeOf(input);
+          cells > 0 && !shape.empty())
         noter.noteUniform(input, 1 / std::sqrt(static_cast<double>(cells)),
-                          {noter.shapeOf(input).back(), cells});
+                          {shape.back(), cells});
   } else if (op == "PRelu") {
     noter.note(1, "constant,value=0.25");
   } else if (op == "Add") {
