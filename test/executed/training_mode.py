@@ -119,6 +119,30 @@ def check_eval_mode(work):
     print("--eval-mode leaves statistics as they are")
 
 
+MEASURED = '<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,3,2] x) => (float[4,3,2] y) <float[3,1] w = {1,2,3}, float[3] s = {1,2,3}, float[3] b = {0,1,0.5}> {\n' \
+           ' p = Mul (x, w)\n axes = Constant <value = int64[2] {0, 2}> ()\n m = ReduceMean <keepdims = 0> (p, axes)\n k = ReduceMean (p, axes)\n d = Sub (p, k)\n e = Mul (d, d)\n' \
+           ' v = ReduceMean <keepdims = 0> (e, axes)\n %s\n}\n'
+WRITTEN_OUT = 'shape = Constant <value = int64[3] {1, 3, 1}> ()\n eps = Constant <value = float {0.00001}> ()\n u = ReduceMean (e, axes)\n f = Add (u, eps)\n r = Sqrt (f)\n n = Div (d, r)\n' \
+              ' t = Reshape (s, shape)\n c = Reshape (b, shape)\n z = Mul (n, t)\n y = Add (z, c)'
+
+
+def check_measured(work):
+    """A normalization that has no running statistics, as PyTorch writes one of `track_running_stats=False`: by the samples' own ones, when it evaluates, too."""
+    noise, found = np.random.default_rng(5), []
+    for name in ("x", "target"):
+        np.save(work / f"{name}.npy", noise.standard_normal((16, 3, 2)).astype(np.float32))
+    data = [word for flag in ("--data", "--eval-data") for name in ("x", "target") for word in (flag, f"{name}={work}/{name}.npy")]
+    for number, layer in enumerate(("y = BatchNormalization (p, s, b, m, v)", WRITTEN_OUT)):
+        onnx.save(onnx.parser.parse_model(MEASURED % layer), work / "measured.onnx")
+        compile_model(work / "measured.onnx", work / "measured.partita", "--loss", "mse:y", "--optimizer", "sgd,learning_rate=0.1", "--micro-batches", 2)
+        lines = train(work / "measured.partita", *data, "--export", work / "measured.trained.onnx", folder=work / f"measured {number}", steps=2)
+        found.append(([line["loss"] for line in lines] + [lines[-1]["eval"]["eval_loss"]], parameters_of(work / "measured.trained.onnx")))
+    (one, first), (two, second) = found
+    if not np.allclose(one, two, rtol=1e-5) or not all(np.allclose(first[name], second[name], rtol=1e-5, atol=1e-6) for name in ("w", "s", "b")) or np.allclose(first["s"], [1, 2, 3], atol=1e-3):
+        raise Failure(f"statistics of the samples: losses {one} and parameters {first}, and written out {two} and {second}")
+    print("a normalization without running statistics has those of its samples")
+
+
 WIDE = 4096
 # The gradient of w is the sum of the masks of the samples, times 1 / (1 - ratio), for x = 1.
 DROPOUT = '<ir_version: 10, opset_import: ["" : 21]>\ng (float[%d,4096] x) => (float[%d,4096] y) <float ratio = {%s}, bool t = {1}> {\n d = Dropout (%s, ratio, t)\n y = %s\n}\n'
@@ -255,7 +279,7 @@ def check_errors(work):
 def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        for part in (check_statistics, check_eval_mode, check_dropout, check_cuts, check_errors):
+        for part in (check_statistics, check_eval_mode, check_measured, check_dropout, check_cuts, check_errors):
             if not words or part.__name__.removeprefix("check_") in words:
                 part(pathlib.Path(folder))
 

@@ -109,6 +109,20 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
   return success();
 }
 
+/// Whether the samples decide a value.
+bool dependsOnInputs(Value value) {
+  SmallVector<Value> waiting = {value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!waiting.empty()) {
+    Operation *op = waiting.pop_back_val().getDefiningOp();
+    if (!op)
+      return true;
+    if (seen.insert(op).second)
+      llvm::append_range(waiting, op->getOperands());
+  }
+  return false;
+}
+
 LogicalResult importBatchNormalization(NodeImport &n) {
   Value x = n.input(0), scale = n.input(1), bias = n.input(2),
         mean = n.input(3), variance = n.input(4);
@@ -120,7 +134,11 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   bool training = n.opset >= 14 ? n.intAttr("training_mode", 0) != 0
                   : n.opset < 7 ? n.intAttr("is_test", 0) == 0
                                 : n.wantsOutput(1);
-  if (mode != TrainingMode::asWritten)
+  // One that is written for inference, with statistics that the model computes
+  // of the samples, has no running ones: PyTorch's `track_running_stats=False`.
+  const bool measures = mode != TrainingMode::asWritten && !training &&
+                        dependsOnInputs(mean) && dependsOnInputs(variance);
+  if (mode != TrainingMode::asWritten && !measures)
     training = mode == TrainingMode::learn;
   else if (training && n.opset < 14)
     return n.error("it is in training mode, which is supported from opset 14");
@@ -188,6 +206,9 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
     return failure();
   }
+  if (measures)
+    centered = n.binary<nn::SubOp>(n.cast(x, statistics),
+                                   n.broadcastDims(mean, dims, shape));
   // The other form subtracts large numbers from each other where the mean is
   // large beside the deviation, and so does its derivative.
   if (centered) {
