@@ -108,8 +108,9 @@ struct ChooseParametersPass
       const bool isFrozen = frozen.match(name), isNamed = only.match(name);
       auto type = cast<RankedTensorType>(weight.getType());
       const StringRef known = getKnownReason(weight);
-      auto torch = weight->getAttrOfType<StringAttr>(nn::kTorchAttr);
-      const bool isParameter = torch && torch.getValue() == nn::kTorchParameter;
+      auto declared = weight->getAttrOfType<StringAttr>(nn::kDeclaredAttr);
+      const bool isParameter =
+          declared && declared.getValue() == nn::kDeclaredParameter;
       const std::string reason =
           !isa<FloatType>(type.getElementType()) ? "its elements are no floats"
           : isFrozen                             ? "--freeze names it"
@@ -119,7 +120,7 @@ struct ChooseParametersPass
           : type.getRank() == 0       ? "it is a single number"
           : statistics.contains(weight.getSymNameAttr())
               ? "it is a running statistic"
-          : torch          ? "it is a " + torch.getValue().str() + " in PyTorch"
+          : declared       ? "it is a " + declared.getValue().str()
           : isMask(weight) ? "it is a mask"
                            : "";
       if (reason.empty())

@@ -20,9 +20,9 @@ def ChooseParametersPass : AutodiffPass<"nn-choose-parameters"> {
     Every weight gets `nn.trained`, or `nn.untrained` with the reason. Trained
     are weights of floats of rank 1 and more, except masks (every element is 0
     or 1, or 0 or a large negative number, and both occur), running statistics
-    (`nn.statistic` on a parameter), and what the options say. Where PyTorch's
-    exporter says what a weight is (`nn.torch`), parameters are trained,
-    whatever they look like, and buffers and constants are not.
+    (`nn.statistic` on a parameter), and what the options say. Where the model
+    says what a weight is (`nn.declared`), parameters are trained, whatever they
+    look like, and buffers and constants are not.
 
     ```mlir
     nn.weight @w "w" : tensor<4x2xf32> in "m.onnx" at 0 bytes 32

@@ -32,9 +32,10 @@ inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
 /// is the new one if the step is finite, which gradients decide, too.
 inline constexpr llvm::StringLiteral kGuardAttr = "nn.guard";
 
-/// On a weight: what it is in the PyTorch module that was exported.
-inline constexpr llvm::StringLiteral kTorchAttr = "nn.torch";
-inline constexpr llvm::StringLiteral kTorchParameter = "parameter";
+/// On a weight: what the model says that it is: "parameter", "buffer" or
+/// "constant".
+inline constexpr llvm::StringLiteral kDeclaredAttr = "nn.declared";
+inline constexpr llvm::StringLiteral kDeclaredParameter = "parameter";
 
 /// On a weight: how PyTorch's layer draws it at random, as text:
 /// "constant,value=0", "uniform,low=-0.5,high=0.5" or "normal,mean=0,std=1".

@@ -46,7 +46,7 @@ def NN_Dialect : Dialect {
     | `nn.per_step` | arguments and results of the model's function | there is one value for all micro-batches of a step |
     | `nn.mixes` | the module | a clause that says why samples are not independent: a run takes the shapes as they are |
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
-    | `nn.torch` | `nn.weight` | what it is in the PyTorch module, if the exporter says so: `parameter`, `buffer` or `constant` |
+    | `nn.declared` | `nn.weight` | what the model says that it is: `parameter`, `buffer` or `constant` |
     | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
     | `nn.on_host` | `nn.weight state` | it lies in the host's memory, where devices can reach that |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |

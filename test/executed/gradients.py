@@ -442,6 +442,9 @@ def check_exporter(work):
              helper.make_node("MatMul", ["gates", "a"], ["g"]), helper.make_node("Mul", ["g", "scale"], ["y"])]
     call = "%e : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%p_table, %ids, 3), kwargs = {})"
     helper.set_metadata_props(nodes[0], {"pkg.torch.onnx.fx_node": call})
+    nodes[-1].output[0] = "scaled"
+    bias = np.array([[1, 0, 2]], np.float32)
+    nodes += [helper.make_node("Constant", [], ["bias"], value=numpy_helper.from_array(bias)), helper.make_node("Add", ["scaled", "bias"], ["y"])]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT64, [3])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
                               [numpy_helper.from_array(np.asarray(value), name) for name, (_, value) in tensors.items()], value_info=infos)
     model, artifact = work / "exported.onnx", work / "exported.partita"
@@ -450,7 +453,7 @@ def check_exporter(work):
         said = run([BIN / "partita-compile", model, "--list-parameters", "--loss", "sum:y", *flags, "--json"])
         listed = json.loads(next(line for line in said.splitlines() if line.startswith("[")))
         reasons = {p["name"]: p.get("reason") for p in listed}
-        wanted = {"table": None, "scale": None, "gates": None, "frequencies": "it is a buffer in PyTorch", "shift": "it is a constant in PyTorch"}
+        wanted = {"table": None, "scale": None, "gates": None, "frequencies": "it is a buffer", "shift": "it is a constant", "bias": "it is a constant"}
         if reasons != wanted:
             raise Failure(f"parameters {name}: {reasons} instead of {wanted}")
     # The last number of a row counts from the end of the table: 3, too.
@@ -461,7 +464,7 @@ def check_exporter(work):
     back = (gates.T @ dy) * frequencies
     padded = np.zeros((5, 3))
     padded[4] = back[0]
-    wanted = {"loss": 1.5 * (gates @ a).sum(), "scale.grad": (gates @ a).sum(), "gates.grad": dy @ a.T, "table.grad": padded}
+    wanted = {"loss": (1.5 * (gates @ a) + bias).sum(), "scale.grad": (gates @ a).sum(), "gates.grad": dy @ a.T, "table.grad": padded}
     for flags in ((), ("--reference",), ("--devices", 2), ("--train-only", "frequencies")):
         compile_model(model, artifact, "--gradients", "--loss", "sum:y", *flags)
         run_artifact(artifact, "--input", work / "ids.npy", "--output", work / "out.npz")

@@ -48,19 +48,21 @@ StringRef GraphImport::getInputName(BlockArgument argument) {
 Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
                                Location loc) {
   return call && call->scope->outer
-             ? materializeInBody(tensor, name, loc, *call->scope)
-             : weights.materialize(b, tensor, name, loc);
+             ? materializeInBody(tensor, name, loc, *call->scope,
+                                 /*isNode=*/true)
+             : weights.materializeConstant(b, tensor, name, loc);
 }
 
 Value GraphImport::materializeInBody(const onnx::TensorProto &tensor,
                                      StringRef name, Location loc,
-                                     const Scope &scope) {
+                                     const Scope &scope, bool isNode) {
   // In a function the node may be a copy, which does not stay where it is.
   bool isLasting = !scope.attributes;
   if (isLasting)
     if (Value known = bodyWeights.lookup(&tensor))
       return known;
-  Value value = weights.materialize(b, tensor, name, loc);
+  Value value = isNode ? weights.materializeConstant(b, tensor, name, loc)
+                       : weights.materialize(b, tensor, name, loc);
   if (isLasting && value && value.getDefiningOp<nn::ParameterOp>())
     bodyWeights[&tensor] = value;
   return value;
@@ -296,7 +298,8 @@ GraphImport::importBody(const onnx::GraphProto &body,
     available.insert(input.name());
   }
   for (const onnx::TensorProto &tensor : body.initializer()) {
-    Value value = materializeInBody(tensor, tensor.name(), at.loc, scope);
+    Value value = materializeInBody(tensor, tensor.name(), at.loc, scope,
+                                    /*isNode=*/false);
     if (!value)
       return failure();
     scope.values.try_emplace(tensor.name(), value);

@@ -94,11 +94,11 @@ private:
   llvm::LogicalResult compileModes();
   llvm::LogicalResult checkModes();
 
-  /// The value of a tensor in the body of a node. It is made once, even if the
-  /// body is imported several times.
+  /// The value of a tensor in the body of a node: of a node `Constant`, or an
+  /// initializer. It is made once, even if the body is imported several times.
   mlir::Value materializeInBody(const onnx::TensorProto &tensor,
                                 llvm::StringRef name, mlir::Location loc,
-                                const Scope &scope);
+                                const Scope &scope, bool isNode);
 
   void addArguments(llvm::ArrayRef<ModelInput> inputs);
   void bindArguments(const ModelInputs &inputs, Scope &scope);

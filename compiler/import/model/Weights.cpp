@@ -32,11 +32,19 @@ bool Weights::mayBeTrained(StringRef name, RankedTensorType type) const {
          (it != torchTensors.end() && it->second == TorchTensor::parameter);
 }
 
-/// The value of `nn.torch`.
+bool Weights::isTable(const onnx::TensorProto &tensor) {
+  using onnx::TensorProto;
+  return tensor.dims_size() > 0 &&
+         is_contained({TensorProto::FLOAT, TensorProto::DOUBLE,
+                       TensorProto::FLOAT16, TensorProto::BFLOAT16},
+                      tensor.data_type());
+}
+
+/// The value of `nn.declared`.
 static StringRef getText(TorchTensor tensor) {
   switch (tensor) {
   case TorchTensor::parameter:
-    return nn::kTorchParameter;
+    return nn::kDeclaredParameter;
   case TorchTensor::buffer:
     return "buffer";
   case TorchTensor::constant:
@@ -75,7 +83,7 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
                                      path, offset, bytes, value,
                                      /*state=*/UnitAttr(), /*part=*/TypeAttr());
   if (auto it = torchTensors.find(name); it != torchTensors.end())
-    weight->setAttr(nn::kTorchAttr, b.getStringAttr(getText(it->second)));
+    weight->setAttr(nn::kDeclaredAttr, b.getStringAttr(getText(it->second)));
   last = weight;
   // A copy, for the node of a function's body may be a copy itself; it is
   // small, as the elements are in a file.
@@ -106,6 +114,19 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
     value = makeElements(*type, bytes->data);
   return makeWeight(b, name, *type, value ? std::nullopt : bytes->span, value,
                     &tensor, loc);
+}
+
+Value Weights::materializeConstant(OpBuilder &b,
+                                   const onnx::TensorProto &tensor,
+                                   StringRef name, Location loc) {
+  Value value = materialize(b, tensor, name, loc);
+  auto parameter =
+      value ? value.getDefiningOp<nn::ParameterOp>() : nn::ParameterOp();
+  if (parameter && hasInitializers)
+    find(parameter.getWeight())
+        ->setAttr(nn::kDeclaredAttr,
+                  b.getStringAttr(getText(TorchTensor::constant)));
+  return value;
 }
 
 Value Weights::materialize(OpBuilder &b, DenseElementsAttr elements,

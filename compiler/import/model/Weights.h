@@ -27,7 +27,9 @@ class Weights {
 public:
   Weights(const ModelFile &file, mlir::ModuleOp module)
       : file(file), module(module),
-        torchTensors(getTorchTensors(file.proto.graph())) {}
+        torchTensors(getTorchTensors(file.proto.graph())),
+        hasInitializers(
+            llvm::any_of(file.proto.graph().initializer(), isTable)) {}
 
   /// Whether a tensor of the model is trained unless somebody says otherwise:
   /// floats, but for scalars that are no parameters in PyTorch.
@@ -38,6 +40,11 @@ public:
   mlir::Value materialize(mlir::OpBuilder &b, const onnx::TensorProto &tensor,
                           llvm::StringRef name, mlir::Location loc,
                           bool keep = false);
+  /// The same for the tensor of a node, which is no parameter. But if no
+  /// initializer can be one, the model may have its parameters in nodes.
+  mlir::Value materializeConstant(mlir::OpBuilder &b,
+                                  const onnx::TensorProto &tensor,
+                                  llvm::StringRef name, mlir::Location loc);
   /// The same for values that are in no file of the model.
   mlir::Value materialize(mlir::OpBuilder &b, mlir::DenseElementsAttr elements,
                           llvm::StringRef name, mlir::Location loc);
@@ -61,10 +68,13 @@ private:
                          mlir::DenseElementsAttr value,
                          const onnx::TensorProto *tensor, mlir::Location loc);
   std::string makeSymbol(llvm::StringRef name);
+  /// Whether a tensor holds floats, and is not a scalar.
+  static bool isTable(const onnx::TensorProto &tensor);
 
   const ModelFile &file;
   mlir::ModuleOp module;
   const llvm::StringMap<TorchTensor> torchTensors;
+  const bool hasInitializers;
   struct Entry {
     nn::WeightOp op;
     onnx::TensorProto tensor; // where the elements are, while they are unread

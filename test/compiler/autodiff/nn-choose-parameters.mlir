@@ -23,18 +23,18 @@ nn.weight @triangle "triangle" : tensor<2x2xf32> = dense<[[1.0, 0.0], [1.0, 1.0]
 // CHECK: @number {{.*}}nn.untrained = "it is a single number"
 nn.weight @number "number" : tensor<f32> = dense<3.0> : tensor<f32>
 // CHECK: @scale {{.*}}nn.trained
-nn.weight @scale "scale" : tensor<f32> = dense<3.0> : tensor<f32> {nn.torch = "parameter"}
+nn.weight @scale "scale" : tensor<f32> = dense<3.0> : tensor<f32> {nn.declared = "parameter"}
 // CHECK: @halves {{.*}}nn.trained
-nn.weight @halves "halves" : tensor<2x2xf32> = dense<[[1.0, 0.0], [1.0, 1.0]]> : tensor<2x2xf32> {nn.torch = "parameter"}
-// CHECK: @freq {{.*}}nn.untrained = "it is a buffer in PyTorch"
+nn.weight @halves "halves" : tensor<2x2xf32> = dense<[[1.0, 0.0], [1.0, 1.0]]> : tensor<2x2xf32> {nn.declared = "parameter"}
+// CHECK: @freq {{.*}}nn.untrained = "it is a buffer"
 // ONLY: @freq {{.*}}nn.trained
-nn.weight @freq "freq" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.torch = "buffer"}
-// CHECK: @table {{.*}}nn.untrained = "it is a constant in PyTorch"
-nn.weight @table "table" : tensor<2xf32> = dense<[3.0, 5.0]> : tensor<2xf32> {nn.torch = "constant"}
+nn.weight @freq "freq" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.declared = "buffer"}
+// CHECK: @table {{.*}}nn.untrained = "it is a constant"
+nn.weight @table "table" : tensor<2xf32> = dense<[3.0, 5.0]> : tensor<2xf32> {nn.declared = "constant"}
 // CHECK: @ids {{.*}}nn.untrained = "its elements are no floats"
 nn.weight @ids "ids" : tensor<2xi64> = dense<[3, 4]> : tensor<2xi64>
 // CHECK: @mean {{.*}}nn.untrained = "it is a running statistic"
-nn.weight @mean "mean" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.torch = "buffer"}
+nn.weight @mean "mean" : tensor<2xf32> = dense<[3.0, 4.0]> : tensor<2xf32> {nn.declared = "buffer"}
 
 func.func @main() -> tensor<2xf32> {
   %0 = nn.parameter @mean {nn.statistic} : tensor<2xf32>
