@@ -134,9 +134,9 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   bool training = n.opset >= 14 ? n.intAttr("training_mode", 0) != 0
                   : n.opset < 7 ? n.intAttr("is_test", 0) == 0
                                 : n.wantsOutput(1);
-  // One that is written for inference, with statistics that the model computes
-  // of the samples, has no running ones: PyTorch's `track_running_stats=False`.
-  const bool measures = mode != TrainingMode::asWritten && !training &&
+  // One whose statistics the model computes of the samples has no running ones:
+  // PyTorch's `track_running_stats=False`.
+  const bool measures = mode != TrainingMode::asWritten &&
                         dependsOnInputs(mean) && dependsOnInputs(variance);
   if (mode != TrainingMode::asWritten && !measures)
     training = mode == TrainingMode::learn;
@@ -188,7 +188,7 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     if (!mean || !variance || failed(n.result(1, mix(oldMean, mean))) ||
         failed(n.result(2, mix(oldVariance, variance))))
       return failure();
-    if (mode == TrainingMode::learn) {
+    if (mode == TrainingMode::learn && !measures) {
       if (measured < 2)
         return n.error("a micro-batch has one element a channel, which has no "
                        "variance: take micro-batches of several samples");
@@ -206,7 +206,7 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
     return failure();
   }
-  if (measures)
+  if (measures && !training)
     centered = n.binary<nn::SubOp>(n.cast(x, statistics),
                                    n.broadcastDims(mean, dims, shape));
   // The other form subtracts large numbers from each other where the mean is
