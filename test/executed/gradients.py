@@ -86,6 +86,8 @@ CASES = [
     ("y = GatherND (a, c)", [P(3, 4), I([[0, 1], [2, 3], [0, 1]])]),
     ("y = ScatterElements <axis = 0> (a, c, b)", [P(4, 3), P(2, 3), I([[0, 1, 2], [3, 3, 0]])]), ("y = ScatterElements <axis = 0> (a, c, b)", [P(4, 3), P(3, 3), I([[0, 1, 2], [0, 3, -2], [1, 3, 2]])]), ("y = ScatterElements <axis = 1, reduction = \"add\"> (a, c, b)", [P(2, 4), P(2, 3), I([[0, 1, 1], [3, 3, -1]])]),
     ("y = ScatterND (a, c, b)", [P(5, 2), P(3, 2), I([[0], [4], [2]])]), ("y = ScatterND <reduction = \"add\"> (a, c, b)", [P(5, 2), P(3, 2), I([[1], [4], [1]])]),
+    *((f'y = ScatterElements <axis = 1, reduction = "{how}"> (a, c, b)', [P(2, 4), P(2, 3), I([[0, 1, 1], [3, 3, -1]])]) for how in ("max", "min")),
+    ('y = ScatterND <reduction = "max"> (a, c, b)', [P(5, 2), P(4, 2), I([[1], [4], [1], [0]])]),
     ("y = MatMul (a, b)", [P(3, 4), P(4, 5)]), ("y = MatMul (a, b)", [P(2, 3, 4), P(4, 5)]), ("y = MatMul (a, b)", [P(2, 1, 3, 4), P(3, 4, 2)]), ("y = MatMul (a, b)", [P(4), P(4)]),
     ("y = MatMul (a, b)", [P(4), P(3, 4, 2)]), ("y = Gemm <transA = 1, transB = 1, alpha = 0.5, beta = 2.0> (a, b, c)", [P(4, 3), P(5, 4), P(5)]), ("y = MatMul (a, a)", [P(3, 3)]),
     ("y = Einsum <equation = \"bij,bjk->bki\"> (a, b)", [P(2, 3, 4), P(2, 4, 5)]), ("y = Einsum <equation = \"aij,bji->ab\"> (a, b)", [P(2, 3, 4), P(5, 4, 3)]),

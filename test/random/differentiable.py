@@ -647,7 +647,7 @@ def scatter_elements(m):
     shape = [m.rng.randint(1, s) for s in x.shape]
     if m.chance(0.6):
         # Of several writes at one place the last one stays, as in ONNX Runtime.
-        index, more = places(m, x.shape[axis], shape), m.choose({"reduction": "add"}, {"reduction": "add"}, {})
+        index, more = places(m, x.shape[axis], shape), m.choose({"reduction": "add"}, {"reduction": "max"}, {"reduction": "min"}, {})
     else:
         index, more = np.argsort(m.noise.random([x.shape[axis] if d == axis else s for d, s in enumerate(shape)]), axis).take(range(shape[axis]), axis), {}
     m.node("ScatterElements", x, m.fixed(index), m.leaf(shape), axis=axis, **more)
@@ -657,7 +657,7 @@ def scatter_nd(m):
     x = m.take((1, 2, 3))
     if m.chance(0.5):
         rows = m.choose(1, 2, 4)
-        index, more = places(m, x.shape[0], (rows, 1)), m.choose({"reduction": "add"}, {"reduction": "add"}, {})
+        index, more = places(m, x.shape[0], (rows, 1)), m.choose({"reduction": "add"}, {"reduction": "max"}, {"reduction": "min"}, {})
     else:
         rows = m.rng.randint(1, x.shape[0])
         index, more = m.noise.permutation(x.shape[0])[:rows, None], {}

@@ -34,8 +34,9 @@ static Term lookUp(Term x, Term places, Term isInside,
   return select(isInside.broadcast({0}, shape), rows, 0.0);
 }
 
-/// Sums: both operands get the cotangent. Replaced rows of x get none, and of
-/// several updates at one place only the last one gets some.
+/// Sums: both operands get the cotangent. Extrema: those that are the result
+/// get the same share of it. Replaced rows of x get none, and of several
+/// updates at one place only the last one gets some.
 LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
                                   ValueRange cotangents,
                                   SmallVectorImpl<Value> &operands) {
@@ -46,6 +47,25 @@ LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
   if (getCombine() == ReduceKind::sum) {
     operands.append(
         {dy, Value(), lookUp(dy, places, isInside, updates.shape())});
+    return success();
+  }
+  if (getCombine() == ReduceKind::max || getCombine() == ReduceKind::min) {
+    Term x(b, getX()), y(b, getResult());
+    auto whether = [](Term predicate, Term like) {
+      return select(predicate, like.splat(1), 0.0);
+    };
+    Term isX = compare(ComparePredicate::eq, x, y);
+    Term isUpdate = compare(ComparePredicate::eq, updates,
+                            lookUp(y, places, isInside, updates.shape())) &&
+                    isInside.broadcast({0}, updates.shape());
+    Term share = dy / whether(isX, x).make<ScatterOp>(
+                          dy.type(), whether(isX, x).get(), places.get(),
+                          whether(isUpdate, updates).get(),
+                          ReduceKindAttr::get(b.getContext(), ReduceKind::sum));
+    operands.append(
+        {select(isX, share, 0.0), Value(),
+         select(isUpdate, lookUp(share, places, isInside, updates.shape()),
+                0.0)});
     return success();
   }
   if (getCombine())
