@@ -20,6 +20,7 @@
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/GradientAttr.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/Text.h"
@@ -124,8 +125,12 @@ LogicalResult PlanCompilation::runModelPhases() {
   for (const PhaseRun &phase : getModelPhases(options, facts)) {
     if (failed(runner.run(*module, phase)))
       return failure();
-    if (options.parameters && phase.name == passes::kDifferentiate.name)
+    if (phase.name != passes::kDifferentiate.name)
+      continue;
+    if (options.parameters)
       *options.parameters = autodiff::listParameters(*module);
+    if (plan == 0 && options.autodiff.trainOnly.empty())
+      remarkParameters();
   }
   if (options.kind == EmitKind::nn || options.kind == EmitKind::parameters)
     return success();
@@ -215,6 +220,27 @@ void PlanCompilation::remarkCores(const pipeline::PlanSummary &plan) {
         << abi::countOf(devices, "device") << " of " << plan.threads
         << " each want " << devices * plan.threads
         << ": times are predicted as if it had them";
+}
+
+/// Says if tensors are trained which the model does not call parameters, though
+/// it does others.
+void PlanCompilation::remarkParameters() {
+  bool saysIt = false;
+  std::vector<std::string> unknown;
+  for (auto weight : module->getOps<nn::WeightOp>()) {
+    auto declared = weight->getAttrOfType<StringAttr>(nn::kDeclaredAttr);
+    saysIt |= declared && declared.getValue() == nn::kDeclaredParameter;
+    if (!declared && weight->hasAttr(nn::kTrainedAttr))
+      unknown.push_back(weight.getOrigin().str());
+  }
+  if (saysIt && !unknown.empty())
+    emitRemark(UnknownLoc::get(&context))
+        << "these tensors are trained, though the model does not call them "
+           "parameters, as it does others: "
+        << abi::namesText(unknown)
+        << "; torch.onnx.export folds parameters and buffers into such "
+           "tensors, unless it is called with optimize=False; --train-only "
+           "names what shall be trained";
 }
 
 /// Says if devices wait because a step of a training has one micro-batch, as it

@@ -57,6 +57,7 @@ private:
                                     const pipeline::PartitionOptions &partition,
                                     EmitKind until, bool isAdvice);
   void readDecision(mlir::ModuleOp module);
+  void remarkParameters();
   void remarkCores(const pipeline::PlanSummary &plan);
   void remarkBubble(const pipeline::PlanSummary &plan);
   mlir::LogicalResult compileKernels();

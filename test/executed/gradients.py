@@ -458,6 +458,13 @@ def check_exporter(work):
         wanted = {"table": None, "scale": None, "gates": None, "frequencies": "it is a buffer", "shift": "it is a constant", "bias": "it is a constant"}
         if reasons != wanted:
             raise Failure(f"parameters {name}: {reasons} instead of {wanted}")
+    # A tensor of which the exporter says nothing, as of what it has computed, is trained. A remark says so, unless the user has named it.
+    graph.value_info.remove(next(info for info in graph.value_info if info.name == "table"))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), work / "folded.onnx")
+    for flags, remarks in ((("--optimizer", "sgd"), 1), ((), 1), (("--freeze", "table"), 0), (("--train-only", "table"), 0)):
+        said = run([BIN / "partita-compile", work / "folded.onnx", *(flags if "--optimizer" in flags else ("--gradients", *flags)), "--loss", "sum:y", "-o", work / "folded.partita"])
+        if said.count("as it does others: table; torch") != remarks:
+            raise Failure(f"{flags}: {remarks} remarks of tensors that nobody calls parameters were expected, and it says {said}")
     # The last number of a row counts from the end of the table: 3, too.
     ids = np.array([4, 3, -2])
     np.save(work / "ids.npy", ids)
