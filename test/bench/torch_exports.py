@@ -3,7 +3,8 @@
 
     torch_exports.py [--exporter dynamo] [--flags="--devices 2"] [NAME ...]
 
-A function or layer reads x * w + b, where w and b are parameters, so what it passes back counts. --exporter script takes the older exporter, which does not say what is a parameter.
+A function or layer reads x * w + b, where w and b are parameters, so what it passes back counts. --exporter script takes the older exporter, which does not say what is a parameter,
+nor what is padding: there `table`, `pairs` and `bert` differ, whose parameters of one number are not trained, or whose padding is.
 --flags are more ones of partita-compile. What the exporter refuses is left out, and so is what it exports otherwise: there ONNX Runtime does not compute what PyTorch does.
 Exit status 1: some training differs from PyTorch's. Needs torch, torchvision, onnx, onnxscript and onnxruntime, and for networks of Hugging Face's transformers (run.sh makes such an environment).
 """
