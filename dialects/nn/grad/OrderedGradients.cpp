@@ -51,17 +51,19 @@ LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
   }
   if (getCombine() == ReduceKind::max || getCombine() == ReduceKind::min) {
     Term x(b, getX()), y(b, getResult());
-    auto whether = [](Term predicate, Term like) {
+    auto indicator = [](Term predicate, Term like) {
       return select(predicate, like.splat(1), 0.0);
     };
     Term isX = compare(ComparePredicate::eq, x, y);
     Term isUpdate = compare(ComparePredicate::eq, updates,
                             lookUp(y, places, isInside, updates.shape())) &&
                     isInside.broadcast({0}, updates.shape());
-    Term share = dy / whether(isX, x).make<ScatterOp>(
-                          dy.type(), whether(isX, x).get(), places.get(),
-                          whether(isUpdate, updates).get(),
-                          ReduceKindAttr::get(b.getContext(), ReduceKind::sum));
+    // How many are the result of each element.
+    Term winners = dy.make<ScatterOp>(
+        dy.type(), indicator(isX, x).get(), places.get(),
+        indicator(isUpdate, updates).get(),
+        ReduceKindAttr::get(b.getContext(), ReduceKind::sum));
+    Term share = dy / winners;
     operands.append(
         {select(isX, share, 0.0), Value(),
          select(isUpdate, lookUp(share, places, isInside, updates.shape()),
