@@ -48,6 +48,19 @@ func.func @gelu_of_a_view(%x: tensor<10x16xf32>, %y: tensor<16x8xf32>) -> tensor
   return %10 : tensor<2x5x8xf32>
 }
 
+// A convolution of integers takes in nothing.
+// CHECK-LABEL: @integer_bias
+func.func @integer_bias(%x: tensor<1x3x8x8xui8>, %b: tensor<4xi32>) -> tensor<1x4x8x8xi32> {
+  %w = nn.constant dense<1> : tensor<4x3x3x3xi8>
+  // CHECK: nn.conv {{.*}} {nn.cluster = #nn.cluster<0, call>}
+  %0 = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8> -> tensor<1x4x8x8xi32>
+  %1 = nn.broadcast %b [1] : tensor<4xi32> -> tensor<1x4x8x8xi32>
+  // CHECK: nn.add {{.*}} {nn.cluster = #nn.cluster<1, kernel>}
+  %2 = nn.add %0, %1 : tensor<1x4x8x8xi32>
+  return %2 : tensor<1x4x8x8xi32>
+}
+
 // What the convolution adds is not needed after it: it may add in its bytes.
 // CHECK-LABEL: @accumulates
 func.func @accumulates(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {

@@ -38,10 +38,10 @@ bool readsPlanes(nn::ConvOp conv) {
          weights.getDimSize(1) <= kMostPlanes;
 }
 
-/// A first addition of one number a channel is the bias.
-void takeBias(CallMatcher &call) {
-  if (call.postOps.empty() || call.postOps[0].kind != plan::PostOpKind::add ||
-      !call.postOps[0].operand)
+/// A first addition of one number a channel is the bias, of floats.
+void takeBias(CallMatcher &call, nn::ConvOp conv) {
+  if (nn::multipliesIntegers(conv) || call.postOps.empty() ||
+      call.postOps[0].kind != plan::PostOpKind::add || !call.postOps[0].operand)
     return;
   const StridedView &view = *call.postOps[0].operand;
   for (auto [dim, stride] : llvm::enumerate(view.strides))
@@ -73,7 +73,7 @@ bool matchConv(CallMatcher &call, Operation *root) {
   llvm::append_range(call.padsLow, conv.getPadsLow());
   llvm::append_range(call.padsHigh, conv.getPadsHigh());
   call.groups = conv.getGroups();
-  takeBias(call);
+  takeBias(call, conv);
   takeSum(call);
   call.winograd = conv->hasAttr(nn::kWinogradAttr) &&
                   llvm::none_of(call.postOps, [](const PostOp &postOp) {
