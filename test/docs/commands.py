@@ -131,6 +131,10 @@ class Sandbox:
                        "--loss": onnx.parser.parse_model(CLASSIFIER), "--train": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
         self.make_net(onnx)
+        sys.path.insert(0, str(ROOT / "test" / "executed"))
+        from decoder_model import write_decoder
+
+        write_decoder(self.folder / "decoder.onnx")
         annotated = onnx.ModelProto()
         annotated.CopyFrom(self.digits)
         annotated.ir_version = 11

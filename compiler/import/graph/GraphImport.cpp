@@ -248,7 +248,7 @@ LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
   NodeImport import(node, opset, operands, loc, b, *this);
   std::optional<Call> outerCall = call;
   llvm::scope_exit restore([&] { call = outerCall; });
-  call.emplace(Call{&node, loc, &scope});
+  call.emplace(Call{&node, op.schema, loc, &scope});
   if (failed(op.function(import)))
     return import.reportUnknownInputs();
   bindResults(node, import.results, scope);
@@ -322,6 +322,13 @@ GraphImport::importBody(const onnx::GraphProto &body,
       return failure();
   }
   return results;
+}
+
+LogicalResult GraphImport::expandBody(const onnx::FunctionProto &body,
+                                      ArrayRef<ModelValue> inputs) {
+  Call at = *call;
+  return expand(*at.node, body, at.schema, /*isLocal=*/false, inputs, at.loc,
+                *at.scope);
 }
 
 LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,

@@ -79,6 +79,9 @@ private:
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) override;
 
+  llvm::LogicalResult expandBody(const onnx::FunctionProto &body,
+                                 llvm::ArrayRef<ModelValue> inputs) override;
+
   mlir::FailureOr<ModelValue>
   computeFrom(llvm::StringRef name, llvm::ArrayRef<Binding> bindings) override;
   NodeList findNodesFrom(Scope &scope, llvm::StringRef name,
@@ -164,10 +167,11 @@ private:
   std::vector<ModeGlob> modeGlobs;
   mlir::Value sampleNumbers, seed;
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
-  /// The node that is being imported: `importBody` and `materialize` work for
-  /// it.
+  /// The node that is being imported: `importBody`, `expandBody` and
+  /// `materialize` work for it.
   struct Call {
     const onnx::NodeProto *node;
+    const onnx::OpSchema *schema;
     mlir::Location loc;
     Scope *scope;
   };

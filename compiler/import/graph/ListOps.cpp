@@ -35,6 +35,7 @@ struct Support {
 static std::map<std::pair<std::string, std::string>, Support> collect() {
   std::map<std::pair<std::string, std::string>, Support> ops;
   registerReplicaSchemas();
+  (void)getMicrosoftOps();
   for (const onnx::OpSchema &schema :
        onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
     const int version = schema.since_version();

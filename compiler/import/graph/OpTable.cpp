@@ -55,10 +55,19 @@ static const Table *findTable(StringRef domain) {
     registerReplicaSchemas();
     return buildTable(getReplicaOps());
   }();
-  return domain.empty()              ? &standard
-         : domain == kReplicaDomain  ? &replicas
-         : domain == kTrainingDomain ? &training
-                                     : nullptr;
+  static const Table microsoft = buildTable(getMicrosoftOps());
+  return domain.empty()               ? &standard
+         : domain == kReplicaDomain   ? &replicas
+         : domain == kTrainingDomain  ? &training
+         : domain == kMicrosoftDomain ? &microsoft
+                                      : nullptr;
+}
+
+/// ONNX Runtime has these under ONNX's domain, where ONNX has the first since
+/// opset 17, and the second under another name.
+static bool isOnnxRuntimeNorm(StringRef opType) {
+  return opType == "LayerNormalization" ||
+         opType == "SimplifiedLayerNormalization";
 }
 
 OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
@@ -68,6 +77,8 @@ OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
       opType.str(), static_cast<int>(opset), domain.str());
   if (!result.schema || result.schema->Deprecated()) {
     result.schema = nullptr;
+    if (domain.empty() && isOnnxRuntimeNorm(opType))
+      return findOp(kMicrosoftDomain, opType, 1);
     for (const OpRow &row : getRetiredOps())
       if (domain.empty() && row.op == opType)
         result.function = row.function;

@@ -33,6 +33,9 @@ using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
 /// bodies, for other runtimes; these do not count here.
 inline constexpr llvm::StringLiteral kReplicaDomain = "ai.partita";
 
+/// The domain of the ops that ONNX Runtime adds to ONNX.
+inline constexpr llvm::StringLiteral kMicrosoftDomain = "com.microsoft";
+
 /// The domain of gradients, and of ops that update tensors with them.
 inline constexpr llvm::StringLiteral kTrainingDomain =
     "ai.onnx.preview.training";
@@ -42,7 +45,7 @@ inline constexpr llvm::StringLiteral kTrainingDomain =
 /// version newer than `last` is not imported until somebody has read the
 /// change.
 struct OpRow {
-  llvm::StringLiteral op;
+  llvm::StringRef op;
   int first;
   int last;
   ImportFunction function;
@@ -92,6 +95,10 @@ llvm::ArrayRef<OpRow> getGradientOps();
 llvm::ArrayRef<OpRow> getReplicaOps();
 /// Lets ONNX's library know their schemas.
 void registerReplicaSchemas();
+
+/// The ops of `kMicrosoftDomain`; see microsoft/Microsoft.h. Lets ONNX's
+/// library know their schemas.
+llvm::ArrayRef<OpRow> getMicrosoftOps();
 
 /// Checks the labels of a node that is a loss; see math/IndexCheck.h.
 llvm::LogicalResult checkLabelsOf(NodeImport &n);

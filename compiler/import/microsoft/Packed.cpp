@@ -1,0 +1,188 @@
+//===- Packed.cpp - Weights of few bits, in com.microsoft -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Numbers of 2, 4 or 8 bits are packed along the last dimension of a tensor of
+// bytes, the first one in the lowest bits. A block of them along that dimension
+// has a scale, and a zero point.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/microsoft/Microsoft.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import::microsoft {
+namespace {
+
+LogicalResult checkBlocks(NodeImport &n, int64_t bits, int64_t block) {
+  if (bits != 2 && bits != 4 && bits != 8)
+    return n.error("bits = " + Twine(bits) + "; it can be 2, 4 or 8");
+  if (block < 16 || !isPowerOf2_64(block))
+    return n.error("block_size = " + Twine(block) +
+                   "; it must be a power of two of at least 16");
+  return success();
+}
+
+/// Adds nodes that unpack bytes: the last dimension grows by 8 / bits.
+void addUnpacking(Body &body, const std::string &result,
+                  const std::string &packed, int64_t bits, int64_t rank) {
+  if (bits == 8) {
+    body.add(result + " = Identity (" + packed + ")");
+    return;
+  }
+  body.byte(packed + "Mask", (1 << bits) - 1).ints(packed + "Axis", {rank});
+  std::string parts;
+  for (int64_t i = 0; i < 8 / bits; ++i) {
+    const std::string part = packed + "Part" + std::to_string(i);
+    body.byte(part + "At", i * bits)
+        .add(part + "Low = BitShift <direction = \"RIGHT\"> (" + packed + ", " +
+             part + "At)")
+        .add(part + "Bits = BitwiseAnd (" + part + "Low, " + packed + "Mask)")
+        .add(part + " = Unsqueeze (" + part + "Bits, " + packed + "Axis)");
+    parts += (i ? ", " : "") + part;
+  }
+  Shape shape(static_cast<size_t>(rank), 0);
+  shape.back() = -1;
+  body.add(packed + "All = Concat <axis = -1> (" + parts + ")")
+      .ints(packed + "Shape", shape)
+      .add(result + " = Reshape (" + packed + "All, " + packed + "Shape)");
+}
+
+/// The weights of a matrix product: W of `N` rows and `K` columns.
+LogicalResult importMatMulNBits(NodeImport &n) {
+  const int64_t columns = n.intAttr("K", 0), rows = n.intAttr("N", 0),
+                bits = n.intAttr("bits", 4), block = n.intAttr("block_size", 0);
+  if (failed(checkBlocks(n, bits, block)) ||
+      failed(checkInt(n, "weight_prepacked", 0)) ||
+      failed(checkOmitted(n, 4, "g_idx")))
+    return failure();
+  const int64_t blocks = divideCeil(std::max<int64_t>(columns, 1), block);
+  const int64_t bytes = block * bits / 8;
+  if (columns < 1 || rows < 1 ||
+      n.typeOf(n.input(1)).getNumElements() != rows * blocks * bytes ||
+      n.typeOf(n.input(2)).getNumElements() != rows * blocks)
+    return n.error("for N = " + Twine(rows) + ", K = " + Twine(columns) +
+                   " and blocks of " + Twine(block) + ", B must have " +
+                   Twine(rows) + " x " + Twine(blocks) + " x " + Twine(bytes) +
+                   " bytes, and scales " + Twine(rows) + " x " + Twine(blocks) +
+                   " numbers");
+  Body body(n);
+  body.ints("blobs", {rows, blocks, bytes})
+      .ints("perBlock", {rows, blocks, 1})
+      .ints("whole", {rows, blocks * block})
+      .ints("zero", {0})
+      .ints("one", {1})
+      .ints("end", {columns})
+      .ints("endOfBlocks", {blocks})
+      .add("packed = Reshape (B, blobs)"
+           "blockScales = Reshape (scales, perBlock)");
+  addUnpacking(body, "numbers", "packed", bits, 3);
+  body.add("floats = CastLike (numbers, A)");
+  if (!isGiven(n, 3)) {
+    body.scalar("middle", float(1 << (bits - 1)))
+        .add("zeros = CastLike (middle, A)");
+  } else if (n.elementOf(n.input(3)).isInteger()) {
+    const int64_t perRow = divideCeil(blocks * bits, 8);
+    if (n.typeOf(n.input(3)).getNumElements() != rows * perRow)
+      return n.error("zero_points must have " + Twine(rows) + " x " +
+                     Twine(perRow) + " bytes");
+    body.ints("zeroBytes", {rows, perRow})
+        .add("packedZeros = Reshape (zero_points, zeroBytes)");
+    addUnpacking(body, "unpackedZeros", "packedZeros", bits, 2);
+    body.add("zeroNumbers = Slice (unpackedZeros, zero, endOfBlocks, one)"
+             "zeroFloats = CastLike (zeroNumbers, A)"
+             "zeros = Reshape (zeroFloats, perBlock)");
+  } else {
+    body.add("zeros = Reshape (zero_points, perBlock)");
+  }
+  body.add("centered = Sub (floats, zeros)"
+           "scaled = Mul (centered, blockScales)"
+           "padded = Reshape (scaled, whole)"
+           "weights = Slice (padded, zero, end, one)"
+           "factor = Transpose <perm = [1, 0]> (weights)"
+           "product = MatMul (A, factor)")
+      .add(isGiven(n, 5) ? "Y = Add (product, bias)"
+                         : "Y = Identity (product)");
+  return body.expand();
+}
+
+/// Rows of a table of packed numbers.
+LogicalResult importGatherBlockQuantized(NodeImport &n) {
+  const int64_t block = n.intAttr("block_size", 128);
+  const bool isPacked = n.elementOf(n.input(0)).isUnsignedInteger(8);
+  const int64_t bits = isPacked ? n.intAttr("bits", 4) : 8;
+  const auto type = n.typeOf(n.input(0));
+  const int64_t rank = type.getRank();
+  if (failed(checkBlocks(n, bits, block)) ||
+      failed(checkInt(n, "gather_axis", 0)))
+    return failure();
+  int64_t along = n.intAttr("quantize_axis", 1);
+  along += along < 0 ? rank : 0;
+  if (rank < 2 || along != rank - 1)
+    return n.error("quantize_axis must be the last one of data, which must "
+                   "have two at least");
+  const int64_t columns = type.getShape().back() * (8 / bits);
+  const int64_t blocks = divideCeil(columns, block);
+  ArrayRef<int64_t> scales = n.shapeOf(n.input(2));
+  if (static_cast<int64_t>(scales.size()) != rank || scales.back() != blocks)
+    return n.error("scales must have " + Twine(blocks) +
+                   " numbers a row, one for each block of " + Twine(block));
+  const int64_t gathered = n.typeOf(n.input(1)).getRank() + rank - 1;
+  Shape split(static_cast<size_t>(gathered), 0), whole = split;
+  split.back() = blocks;
+  split.push_back(block);
+  whole.back() = blocks * block;
+  Body body(n);
+  body.ints("split", split)
+      .ints("whole", whole)
+      .ints("zero", {0})
+      .ints("last", {-1})
+      .ints("end", {columns})
+      .ints("endOfBlocks", {blocks})
+      .ints("padding", {0, blocks * block - columns})
+      .add("rows = Gather <axis = 0> (data, indices)"
+           "rowScales = Gather <axis = 0> (scales, indices)"
+           "blockScales = Unsqueeze (rowScales, last)");
+  addUnpacking(body, "numbers", "rows", bits, gathered);
+  body.add("floats = CastLike (numbers, scales)"
+           "filled = Pad (floats, padding, , last)"
+           "blocked = Reshape (filled, split)");
+  if (isGiven(n, 3)) {
+    body.add("rowZeros = Gather <axis = 0> (zero_points, indices)");
+    addUnpacking(body, "zeroNumbers", "rowZeros", bits, gathered);
+    body.add("someZeros = Slice (zeroNumbers, zero, endOfBlocks, last)"
+             "zeroFloats = CastLike (someZeros, scales)"
+             "zeros = Unsqueeze (zeroFloats, last)");
+  } else {
+    body.scalar("middle", float(isPacked ? 1 << (bits - 1) : 0))
+        .add("zeros = CastLike (middle, scales)");
+  }
+  return body
+      .add("centered = Sub (blocked, zeros)"
+           "scaled = Mul (centered, blockScales)"
+           "padded = Reshape (scaled, whole)"
+           "output = Slice (padded, zero, end, last)")
+      .expand();
+}
+
+const Op packedOps[] = {
+    {"GatherBlockQuantized", "data, indices, scales, zero_points?", "output",
+     "bits: int = 4, block_size: int = 128, gather_axis: int = 0, "
+     "quantize_axis: int = 1",
+     importGatherBlockQuantized},
+    {"MatMulNBits", "A, B, scales, zero_points?, g_idx?, bias?", "Y",
+     "K: int, N: int, bits: int = 4, block_size: int, accuracy_level: int, "
+     "weight_prepacked: int = 0",
+     importMatMulNBits},
+};
+
+} // namespace
+
+ArrayRef<Op> getPackedOps() { return packedOps; }
+
+} // namespace partita::import::microsoft
