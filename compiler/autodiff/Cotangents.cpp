@@ -40,9 +40,105 @@ void Cotangents::addTo(Value &sum, Value part) {
   sum = sum ? (Term(b, sum) + Term(b, part)).get() : part;
 }
 
-void Cotangents::add(Value value, Cotangent part) {
+void Cotangents::addSum(Value value, Cotangent part) {
   Sum &sum = sums[value];
   addTo(part.isShare ? sum.shares : sum.whole, part.value);
+}
+
+/// The product that a value is, or of which it is a transpose.
+static nn::DotOp getProduct(Value value) {
+  if (auto transpose = value.getDefiningOp<nn::TransposeOp>())
+    value = transpose.getX();
+  return value.getDefiningOp<nn::DotOp>();
+}
+
+void Cotangents::add(Value value, Cotangent part) {
+  if (getProduct(part.value))
+    products[value][part.isShare ? 1 : 0].push_back(part.value);
+  else
+    addSum(value, part);
+}
+
+/// Whether one product of all factors is less work than the sum of the products
+/// of each: they are products of one node, and their factors are small beside
+/// their results.
+static bool mayJoin(Value one, Value other) {
+  nn::DotOp dot = getProduct(one), otherDot = getProduct(other);
+  auto transpose = one.getDefiningOp<nn::TransposeOp>(),
+       otherTranspose = other.getDefiningOp<nn::TransposeOp>();
+  const auto size = [](Value value) {
+    return nn::getTensorType(value).getNumElements();
+  };
+  return dot.getLoc() == otherDot.getLoc() &&
+         dot->getAttrs() == otherDot->getAttrs() &&
+         dot->getOperandTypes() == otherDot->getOperandTypes() &&
+         !transpose == !otherTranspose &&
+         (!transpose || transpose->getAttrs() == otherTranspose->getAttrs()) &&
+         size(dot.getLhs()) + size(dot.getRhs()) <= 2 * size(dot);
+}
+
+/// Tensors of one type along a new dimension 0.
+Value Cotangents::stack(ArrayRef<Value> values) {
+  Shape row(nn::getTensorType(values.front()).getShape());
+  row.insert(row.begin(), 1);
+  SmallVector<Value> rows;
+  for (Value value : values)
+    rows.push_back(Term(b, value).reshape(row).get());
+  row.front() = static_cast<int64_t>(values.size());
+  return b.createOrFold<nn::ConcatOp>(
+      RankedTensorType::get(row, getElementTypeOrSelf(values.front())), rows,
+      0);
+}
+
+/// The sum of products of pairs of factors is one product, over which pair it
+/// is, too. It needs no tensor of the result's size for each of them.
+Value Cotangents::joinProducts(ArrayRef<Value> parts) {
+  SmallVector<Value> lhs, rhs;
+  for (Value part : parts) {
+    lhs.push_back(getProduct(part).getLhs());
+    rhs.push_back(getProduct(part).getRhs());
+  }
+  nn::DotOp first = getProduct(parts[0]);
+  auto moved = [](ArrayRef<int64_t> dims, bool isContracted) {
+    Shape result;
+    if (isContracted)
+      result.push_back(0);
+    for (int64_t dim : dims)
+      result.push_back(dim + 1);
+    return result;
+  };
+  const Location outer = b.getLoc();
+  b.setLoc(first.getLoc());
+  Value left = stack(lhs), right = stack(rhs);
+  Value sum = nn::DotOp::create(
+      b, first.getType(), left, right, moved(first.getLhsBatch(), false),
+      moved(first.getRhsBatch(), false), moved(first.getLhsContract(), true),
+      moved(first.getRhsContract(), true));
+  if (auto transpose = parts[0].getDefiningOp<nn::TransposeOp>())
+    sum = Term(b, sum).transpose(transpose.getPermutation()).get();
+  b.setLoc(outer);
+  for (Value part : parts) {
+    nn::DotOp dot = getProduct(part);
+    if (Operation *op = part.getDefiningOp(); op != dot && op->use_empty())
+      op->erase();
+    if (dot->use_empty())
+      dot.erase();
+  }
+  return sum;
+}
+
+void Cotangents::addProducts(Value value, ArrayRef<Value> parts,
+                             bool areShares) {
+  SmallVector<Value> others(parts);
+  while (!others.empty()) {
+    SmallVector<Value> group, later;
+    for (Value part : others)
+      (group.empty() || mayJoin(group.front(), part) ? group : later)
+          .push_back(part);
+    others = later;
+    addSum(value,
+           {group.size() == 1 ? group[0] : joinProducts(group), areShares});
+  }
 }
 
 bool Cotangents::addSlice(nn::SliceOp slice, Cotangent part) {
@@ -96,6 +192,12 @@ Cotangents::Sum Cotangents::takeSum(Value value) {
     slices.erase(found);
     join(value, std::move(parts[0]), /*areShares=*/false);
     join(value, std::move(parts[1]), /*areShares=*/true);
+  }
+  if (auto found = products.find(value); found != products.end()) {
+    const auto parts = std::move(found->second);
+    products.erase(found);
+    addProducts(value, parts[0], /*areShares=*/false);
+    addProducts(value, parts[1], /*areShares=*/true);
   }
   Sum sum = sums.lookup(value);
   sums.erase(value);

@@ -31,6 +31,8 @@ class Cotangents {
 public:
   explicit Cotangents(mlir::ImplicitLocOpBuilder &builder) : b(builder) {}
 
+  /// Parts that are products, as the steps of a recurrent layer give them to
+  /// its weights, are added up when the value's is taken: see `joinProducts`.
   void add(mlir::Value value, Cotangent part);
 
   /// Adds the cotangent of a slice of a value. Those that lie side by side are
@@ -59,6 +61,11 @@ private:
   };
 
   void addTo(mlir::Value &sum, mlir::Value part);
+  void addSum(mlir::Value value, Cotangent part);
+  void addProducts(mlir::Value value, llvm::ArrayRef<mlir::Value> parts,
+                   bool areShares);
+  mlir::Value joinProducts(llvm::ArrayRef<mlir::Value> parts);
+  mlir::Value stack(llvm::ArrayRef<mlir::Value> values);
   void join(mlir::Value value, llvm::SmallVector<Part> parts, bool areShares);
   Sum takeSum(mlir::Value value);
   mlir::Value makeWhole(Sum sum, const llvm::Twine &what);
@@ -66,6 +73,8 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   llvm::DenseMap<mlir::Value, Sum> sums;
   /// Of values, to be joined: what is whole, and shares.
+  llvm::DenseMap<mlir::Value, std::array<llvm::SmallVector<mlir::Value>, 2>>
+      products;
   llvm::DenseMap<mlir::Value, std::array<llvm::SmallVector<Part>, 2>> slices;
 };
 

@@ -27,6 +27,38 @@ func.func @main(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "l
 
 // -----
 
+// The products of one node's steps are one product over the steps, too. That of
+// another node is added to it, and so are products that are smaller than their
+// factors.
+// CHECK-LABEL: @steps
+// CHECK: nn.dot {{.*}} contract [0] x [0] : tensor<99x8xf32>, tensor<99x6xf32> -> tensor<8x6xf32>
+// CHECK: nn.dot {{.*}} contract [0] x [0] : tensor<99x8xf32>, tensor<99x6xf32> -> tensor<8x6xf32>
+// CHECK: %[[DY:.*]] = nn.concat %{{.*}}, %{{.*}} dim 0 : (tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> tensor<2x2x8xf32>
+// CHECK: %[[H:.*]] = nn.concat %{{.*}}, %{{.*}} dim 0 : (tensor<1x2x6xf32>, tensor<1x2x6xf32>) -> tensor<2x2x6xf32>
+// CHECK: %[[JOINED:.*]] = nn.dot %[[DY]], %[[H]] batch [] x [] contract [0, 1] x [0, 1] : tensor<2x2x8xf32>, tensor<2x2x6xf32> -> tensor<8x6xf32>
+// CHECK: nn.add %{{.*}} : tensor<8x6xf32>
+nn.weight @w "w" : tensor<8x6xf32> = dense<1.0> : tensor<8x6xf32> {nn.trained}
+nn.weight @u "u" : tensor<8x6xf32> = dense<1.0> : tensor<8x6xf32> {nn.trained}
+func.func @steps(%x: tensor<2x6xf32> {nn.name = "x"}, %y: tensor<2x6xf32> {nn.name = "y"}, %z: tensor<99x6xf32> {nn.name = "z"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter @w : tensor<8x6xf32>
+  %u = nn.parameter @u : tensor<8x6xf32>
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [1] : tensor<2x6xf32>, tensor<8x6xf32> -> tensor<2x8xf32> loc("layer")
+  %1 = nn.dot %y, %w batch [] x [] contract [1] x [1] : tensor<2x6xf32>, tensor<8x6xf32> -> tensor<2x8xf32> loc("layer")
+  %2 = nn.dot %y, %w batch [] x [] contract [1] x [1] : tensor<2x6xf32>, tensor<8x6xf32> -> tensor<2x8xf32> loc("other")
+  %3 = nn.mul %0, %1 : tensor<2x8xf32>
+  %4 = nn.mul %3, %2 : tensor<2x8xf32>
+  %5 = nn.reduce sum %4 [0, 1] : tensor<2x8xf32> -> tensor<f32>
+  %6 = nn.dot %z, %u batch [] x [] contract [1] x [1] : tensor<99x6xf32>, tensor<8x6xf32> -> tensor<99x8xf32> loc("layer")
+  %7 = nn.exp %z : tensor<99x6xf32>
+  %8 = nn.dot %7, %u batch [] x [] contract [1] x [1] : tensor<99x6xf32>, tensor<8x6xf32> -> tensor<99x8xf32> loc("layer")
+  %9 = nn.mul %6, %8 : tensor<99x8xf32>
+  %10 = nn.reduce sum %9 [0, 1] : tensor<99x8xf32> -> tensor<f32>
+  %11 = nn.add %5, %10 : tensor<f32>
+  return %11 : tensor<f32>
+}
+
+// -----
+
 // Slices that lie side by side have one cotangent, with zeros where there is
 // none.
 // CHECK-LABEL: @slices
