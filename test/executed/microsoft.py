@@ -184,7 +184,7 @@ def attention_cases():
     yield "rotary_part", Case("RotaryEmbedding", num_heads=2, rotary_embedding_dim=8).x(2, 3, 24).input(places).weight(cos).weight(sin)
     yield "rotary_4d", Case("RotaryEmbedding").x(2, 2, 3, 8).input(places).weight(cos).weight(sin)
 
-    def group(words, total, lengths, past=None, packed=False, rotary=True, part=8, bias=False, samples=2, head=16, **more):
+    def group(words, total, lengths, past=None, packed=False, rotary=True, part=8, bias=False, samples=2, head=16, sink=False, **more):
         case = Case("GroupQueryAttention", outputs=3, num_heads=4, kv_num_heads=2, do_rotary=int(rotary), **more)
         if packed:
             case.x(samples, words, 8 * head).none(2)
@@ -199,9 +199,13 @@ def attention_cases():
             case.weight(c).weight(s)
         else:
             case.none(2)
+        if bias or sink:
+            case.none()
         if bias:
-            case.none().x(1, 4, words, total)
-        return case
+            case.x(1, 4, words, total)
+        elif sink:
+            case.none()
+        return case.w(4) if sink else case
 
     yield "group_prompt", group(5, 5, [4, 4])
     yield "group_padded", group(5, 5, [2, 4])
@@ -215,6 +219,12 @@ def attention_cases():
     yield "group_more", group(3, 9, [8], past=6, samples=1)
     yield "group_bias", group(3, 9, [8], past=6, samples=1, bias=True)
     yield "group_prompt_bias", group(5, 5, [4, 4], bias=True)
+    yield "group_sink", group(5, 5, [4, 4], sink=True)
+    yield "group_sink_step", group(1, 7, [6, 3], past=6, sink=True)
+    yield "group_sink_bias", group(3, 9, [8], past=6, samples=1, sink=True, bias=True, local_window_size=4)
+    yield "group_smooth", group(5, 5, [4, 4], smooth_softmax=1)
+    yield "group_softcap_step", group(1, 7, [6, 3], past=6, softcap=2.0)
+    yield "group_softcap_bias", group(3, 9, [8], past=6, samples=1, bias=True, softcap=2.0)
     yield "group_part", group(5, 5, [4, 4], part=8, head=32)
     # ONNX Runtime normalizes heads on GPUs only: here it does so before the op.
     case = group(5, 5, [4, 4], qk_norm_epsilon=1e-3).none(5).w(16).w(16)

@@ -26,7 +26,8 @@ public:
         kvHeads(n.intAttr("kv_num_heads", 0)),
         window(n.intAttr("local_window_size", -1)),
         isCausal(n.intAttr("causal", 1) != 0), isPacked(!isGiven(n, 1)),
-        hasPast(isGiven(n, 3)) {}
+        hasPast(isGiven(n, 3)),
+        hasSink(isGiven(n, 11) || n.intAttr("smooth_softmax", 0) == 1) {}
 
   LogicalResult import() {
     if (failed(checkOptions()) || failed(setSizes()) || failed(setCache()))
@@ -52,12 +53,13 @@ private:
   void addHeads();
   void addCache();
   std::string addMask();
+  std::string addSink(const std::string &mask);
   LogicalResult addResult();
 
   NodeImport &n;
   Body body;
   const int64_t heads, kvHeads, window;
-  const bool isCausal, isPacked, hasPast;
+  const bool isCausal, isPacked, hasPast, hasSink;
   int64_t samples = 0, words = 0, head = 0;
   int64_t room = 0, attended = 0; ///< words of the cache, before and after
   /// The words of a first prompt begin at 0, however many are padding.
@@ -65,11 +67,8 @@ private:
 };
 
 LogicalResult GroupQueryAttention::checkOptions() {
-  if ((n.intAttr("smooth_softmax", 0) == 1 &&
-       failed(checkInt(n, "smooth_softmax", 0))) ||
-      failed(checkInt(n, "sliding_window_cache", 0)) ||
+  if (failed(checkInt(n, "sliding_window_cache", 0)) ||
       failed(checkInt(n, "qk_output", 0)) ||
-      failed(checkOmitted(n, 11, "head_sink")) ||
       failed(checkOmitted(n, 12, "k_scale")) ||
       failed(checkOmitted(n, 13, "v_scale")) ||
       failed(checkOmitted(n, 16, "query_seqlens")))
@@ -169,13 +168,13 @@ void GroupQueryAttention::addHeadNorm(const std::string &name,
 void GroupQueryAttention::addPlaces() {
   body.ints("samples", {samples})
       .ints("steps", to_vector(seq<int64_t>(words)))
-      .ints("column", {1})
+      .ints("newColumn", {1})
       .scalar("lead", int64_t(1 - words))
       .scalar("none", int64_t(0))
       .add("lengths = Cast <to = 7> (seqlens_k)"
            "last = Reshape (lengths, samples)")
       .add(isFirst ? "begins = Mul (last, none)" : "begins = Add (last, lead)")
-      .add("beginColumn = Unsqueeze (begins, column)"
+      .add("beginColumn = Unsqueeze (begins, newColumn)"
            "places = Add (beginColumn, steps)");
 }
 
@@ -213,19 +212,19 @@ void GroupQueryAttention::addHeads() {
              "Heads)");
 }
 
-/// Defines `k` and `v`, which are the results `present_key` and
-/// `present_value`.
+/// Defines the results `present_key` and `present_value`.
 void GroupQueryAttention::addCache() {
   if (attended == words)
-    body.add("k = Identity (newKey) v = Identity (newValue)");
+    body.add("present_key = Identity (newKey)"
+             "present_value = Identity (newValue)");
   else
     body.ints("padding", {0, attended - room})
         .ints("along", {2})
         .add("keys = Pad (past_key, padding, , along)"
              "values = Pad (past_value, padding, , along)"
-             "k = TensorScatter <axis = 2> (keys, newKey, begins)"
-             "v = TensorScatter <axis = 2> (values, newValue, begins)");
-  body.add("present_key = Identity (k) present_value = Identity (v)");
+             "present_key = TensorScatter <axis = 2> (keys, newKey, begins)"
+             "present_value = TensorScatter <axis = 2> (values, newValue, "
+             "begins)");
 }
 
 /// Adds which words a word may attend to, and what is added there. Returns its
@@ -253,12 +252,44 @@ std::string GroupQueryAttention::addMask() {
   return "mask";
 }
 
+/// Defines `k` and `v` with one word more, of zeros, and their mask, of which
+/// it returns the name. The word takes a share of the attention, by what the
+/// mask has for it, and gives nothing.
+std::string GroupQueryAttention::addSink(const std::string &mask) {
+  body.ints("sinkWord", {samples, kvHeads, 1, head})
+      .ints("perHead", {1, heads, 1, 1})
+      .ints("column", {samples, heads, words, 1})
+      .ints("whole", {samples, heads, words, attended})
+      .scalar("zero32", float(0))
+      .add("zero = CastLike (zero32, q)"
+           "zeros = Expand (zero, sinkWord)"
+           "k = Concat <axis = 2> (present_key, zeros)"
+           "v = Concat <axis = 2> (present_value, zeros)")
+      .add(isGiven(n, 11) ? "sinks = Reshape (head_sink, perHead)"
+                          : "sinks = Identity (zero)");
+  if (isGiven(n, 10))
+    body.add("summands = Identity (" + mask + ")");
+  else
+    body.scalar("least32", std::numeric_limits<float>::lowest())
+        .add("least = CastLike (least32, q)"
+             "summands = Where (" +
+             mask + ", zero, least)");
+  body.add("ofWords = Expand (summands, whole)"
+           "ofSinks = Expand (sinks, column)"
+           "withSink = Concat <axis = -1> (ofWords, ofSinks)");
+  return "withSink";
+}
+
 LogicalResult GroupQueryAttention::addResult() {
   // Without a window, words of a first prompt see all before them.
-  const bool isPlain = attended == words && isCausal && window < 0;
-  const std::string mask = !isPlain         ? addMask()
-                           : isGiven(n, 10) ? "attention_bias"
-                                            : "";
+  const bool isPlain = attended == words && isCausal && window < 0 && !hasSink;
+  std::string mask = !isPlain         ? addMask()
+                     : isGiven(n, 10) ? "attention_bias"
+                                      : "";
+  if (hasSink)
+    mask = addSink(mask);
+  else
+    body.add("k = Identity (present_key) v = Identity (present_value)");
   addAttention(n, body, "byHead", mask, /*hasPast=*/false, isPlain);
   if (double softcap = n.floatAttr("softcap", 0); softcap > 0)
     body.attribute("softcap", asFloat(softcap));
