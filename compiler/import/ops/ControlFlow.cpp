@@ -45,25 +45,53 @@ LogicalResult importIf(NodeImport &n) {
   return success();
 }
 
-/// The values of all iterations, along a new first axis.
+constexpr int64_t kMostIterations = 100'000;
+
+LogicalResult checkIterations(NodeImport &n, int64_t count) {
+  if (count <= kMostIterations)
+    return success();
+  return n.error("it runs more than " + Twine(kMostIterations) +
+                 " times; loops are unrolled");
+}
+
+/// What the body makes in each iteration. Fails, with an error, if that is no
+/// tensor.
+LogicalResult collect(NodeImport &n, const onnx::ValueInfoProto &info,
+                      const ModelValue &value, SmallVectorImpl<Value> &values) {
+  if (!value.tensor())
+    return n.error("'" + info.name() + "' cannot be stacked: it is no tensor");
+  values.push_back(value.tensor());
+  return success();
+}
+
+/// The values of all iterations, along a new axis.
 FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
-                       const onnx::ValueInfoProto &info) {
+                       const onnx::ValueInfoProto &info, int64_t axis = 0) {
   if (!values.empty()) {
+    FailureOr<int64_t> place =
+        n.axis(axis, n.typeOf(values.front()).getRank() + 1);
+    if (failed(place))
+      return failure();
     SmallVector<Value> rows;
     for (Value value : values) {
       Shape shape(n.shapeOf(value));
-      shape.insert(shape.begin(), 1);
+      shape.insert(shape.begin() + *place, 1);
       rows.push_back(n.reshape(value, shape));
     }
-    Value stacked = n.concat(rows, 0);
+    Value stacked = n.concat(rows, *place);
     return stacked ? FailureOr<Value>(stacked) : FailureOr<Value>();
   }
   // Nothing has been computed: the body must say what it would have been.
   const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
   Type element = getElementType(n.b.getContext(), declared.elem_type());
-  Shape shape{0};
+  Shape shape;
   for (const auto &dim : declared.shape().dim())
     shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  FailureOr<int64_t> place =
+      n.axis(axis, static_cast<int64_t>(shape.size()) + 1);
+  if (failed(place))
+    return failure();
+  shape.insert(shape.begin() + *place, 0);
   if (!element || !declared.has_shape() || is_contained(shape, -1))
     return n.error("the loop does not run, and its body does not say what "
                    "shape '" +
@@ -104,11 +132,9 @@ public:
       go = getNumber(n, 1, "cond");
     if (failed(limit) || failed(go))
       return failure();
-    constexpr int64_t mostIterations = 100'000;
     for (int64_t i = 0; i < *limit && *go; ++i) {
-      if (i == mostIterations)
-        return n.error("it runs more than " + Twine(mostIterations) +
-                       " times; loops are unrolled");
+      if (failed(checkIterations(n, i + 1)))
+        return failure();
       go = iterate(i);
       if (failed(go))
         return failure();
@@ -143,11 +169,9 @@ private:
       state = result;
     }
     for (auto [k, values] : enumerate(scans)) {
-      Value value = (*results)[1 + states.size() + k].tensor();
-      if (!value)
-        return n.error("'" + body.output(1 + states.size() + k).name() +
-                       "' cannot be stacked: it is no tensor");
-      values.push_back(value);
+      const size_t i = 1 + states.size() + k;
+      if (failed(collect(n, body.output(i), (*results)[i], values)))
+        return failure();
     }
     // A loop that is given no condition does not ask for one.
     if (!n.value(1))
@@ -184,9 +208,128 @@ private:
 
 LogicalResult importLoop(NodeImport &n) { return LoopImport(n).run(); }
 
+/// Walks along an axis of some inputs, step by step.
+class ScanImport {
+public:
+  explicit ScanImport(NodeImport &n)
+      : n(n), body(n.attr("body")->g()),
+        walked(n.intAttr("num_scan_inputs", 0)) {}
+
+  LogicalResult run() {
+    if (walked < 1 || walked > static_cast<int64_t>(n.values.size()))
+      return n.error("num_scan_inputs = " + Twine(walked) + ", and it has " +
+                     abi::countOf(n.values.size(), "input"));
+    states.assign(n.values.begin(), n.values.end() - walked);
+    if (body.output_size() < static_cast<int>(states.size()))
+      return n.error("its body has " +
+                     abi::countOf(body.output_size(), "output") +
+                     ", too few for " + abi::countOf(states.size(), "value") +
+                     " from one step to the next");
+    scans.resize(body.output_size() - states.size());
+    if (failed(findSources()) ||
+        failed(readList("scan_output_axes", scans.size(), outputAxes)) ||
+        failed(readList("scan_output_directions", scans.size(), outputTurns)) ||
+        failed(checkIterations(n, steps)))
+      return failure();
+    for (int64_t i = 0; i < steps; ++i)
+      if (failed(iterate(i)))
+        return failure();
+    return finish();
+  }
+
+private:
+  /// A number for each of `count` inputs or outputs, 0 where nothing is said.
+  LogicalResult readList(StringRef name, size_t count, Shape &list) {
+    list = n.intsAttr(name).value_or(Shape(count, 0));
+    if (list.size() == count)
+      return success();
+    return n.error(name + " must have " + abi::countOf(count, "number"));
+  }
+
+  LogicalResult findSources() {
+    const auto count = static_cast<size_t>(walked);
+    if (failed(readList("scan_input_axes", count, axes)) ||
+        failed(readList("scan_input_directions", count, turns)))
+      return failure();
+    for (size_t k = 0; k < count; ++k) {
+      Value source = n.values[states.size() + k].tensor();
+      if (!source)
+        return n.error("input " + Twine(states.size() + k) +
+                       " is no tensor, and cannot be walked along");
+      FailureOr<int64_t> axis = n.axis(axes[k], n.typeOf(source).getRank());
+      if (failed(axis))
+        return failure();
+      axes[k] = *axis;
+      sources.push_back(source);
+      const int64_t size = n.shapeOf(source)[axes[k]];
+      if (k > 0 && size != steps)
+        return n.error("its inputs have " + Twine(steps) + " and " +
+                       Twine(size) + " steps");
+      steps = size;
+    }
+    return success();
+  }
+
+  /// The part of an input that a step reads.
+  Value getPart(size_t k, int64_t step) {
+    Value source = sources[k];
+    Shape limits(n.shapeOf(source)), starts(limits.size(), 0), shape(limits);
+    starts[axes[k]] = turns[k] ? steps - 1 - step : step;
+    limits[axes[k]] = starts[axes[k]] + 1;
+    shape.erase(shape.begin() + axes[k]);
+    return n.reshape(n.slice(source, starts, limits, Shape(limits.size(), 1)),
+                     shape);
+  }
+
+  LogicalResult iterate(int64_t step) {
+    SmallVector<ModelValue> arguments(states);
+    for (size_t k = 0; k < sources.size(); ++k)
+      arguments.push_back(getPart(k, step));
+    auto results = n.source.importBody(body, arguments, std::to_string(step));
+    if (failed(results))
+      return failure();
+    for (auto [state, result] : zip(states, *results))
+      state = result;
+    for (auto [k, values] : enumerate(scans)) {
+      const size_t i = states.size() + k;
+      if (failed(collect(n, body.output(i), (*results)[i], values)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult finish() {
+    for (auto [i, state] : enumerate(states))
+      if (failed(n.result(i, state)))
+        return failure();
+    for (auto [k, values] : enumerate(scans)) {
+      const size_t i = states.size() + k;
+      if (outputTurns[k])
+        std::reverse(values.begin(), values.end());
+      FailureOr<Value> stacked =
+          stack(n, values, body.output(i), outputAxes[k]);
+      if (failed(stacked) || failed(n.result(i, *stacked)))
+        return failure();
+    }
+    return success();
+  }
+
+  NodeImport &n;
+  const onnx::GraphProto &body;
+  const int64_t walked; ///< inputs along which it walks; the last ones
+  int64_t steps = 0;
+  SmallVector<Value> sources;
+  Shape axes, turns, outputAxes, outputTurns; ///< a turn of 1: from the end
+  SmallVector<ModelValue> states;
+  SmallVector<SmallVector<Value>> scans;
+};
+
+LogicalResult importScan(NodeImport &n) { return ScanImport(n).run(); }
+
 const OpRow controlFlowOps[] = {
     {"If", 1, 25, importIf},
     {"Loop", 11, 25, importLoop},
+    {"Scan", 9, 25, importScan},
 };
 
 } // namespace
