@@ -123,7 +123,7 @@ const OpRow patternOps[] = {
     {"CumProd", 26, 26, importCumulative<nn::ReduceKind::prod>},
     {"CumSum", 11, 14, importCumulative<nn::ReduceKind::sum>},
     {"EyeLike", 9, 22, importEyeLike},
-    {"OneHot", 9, 11, importOneHot},
+    {"OneHot", 9, 28, importOneHot},
     {"Trilu", 14, 14, importTrilu},
 };
 

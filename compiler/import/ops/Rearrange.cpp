@@ -196,10 +196,10 @@ LogicalResult importNonZero(NodeImport &n) {
 
 const OpRow rearrangeOps[] = {
     {"Col2Im", 18, 18, importCol2Im},
-    {"Compress", 9, 11, importCompress},
+    {"Compress", 9, 28, importCompress},
     {"DepthToSpace", 1, 13, importDepthToSpace},
     {"NonZero", 9, 13, importNonZero},
-    {"ReverseSequence", 10, 10, importReverseSequence},
+    {"ReverseSequence", 10, 28, importReverseSequence},
     {"SpaceToDepth", 1, 28, importSpaceToDepth},
 };
 
