@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Layers that compute otherwise while a model learns: running statistics of batch normalizations (their values are PyTorch's in training.py), what
---eval-mode leaves as at inference, and dropouts, whose masks are read out of gradients.
+--eval-mode leaves as at inference, and dropouts and random numbers, which are read out of gradients.
 
     training_mode.py                     all
     training_mode.py statistics dropout  these parts
@@ -245,6 +245,70 @@ def check_cuts(work):
     print("cuts, devices, threads and breaks drop the same elements")
 
 
+def write_draws(work, batch, ops, name="draws.onnx"):
+    """The gradient of each parameter is the sum of what one of the ops draws, over the samples."""
+    nodes, terms = "", []
+    for i, op in enumerate(ops):
+        nodes += f" [n{i}] r{i} = {op}\n s{i} = Mul (x, w{i})\n t{i} = Mul (s{i}, r{i})\n"
+        terms.append(f"t{i}")
+    text = f'<ir_version: 10, opset_import: ["" : 21]>\ng (float[{batch},{WIDE}] x) => (float[{batch},{WIDE}] y) <float p = {{0.3}}> {{\n{nodes} y = Sum ({", ".join(terms)})\n}}\n'
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(numpy_helper.from_array(np.zeros(WIDE, np.float32), f"w{i}") for i in range(len(ops)))
+    onnx.save(model, work / name)
+    return work / name
+
+
+def draws(work, *ops, batch=1, micro=1, seed=0, flags=(), run_flags=()):
+    artifact = work / "draws.partita"
+    compile_model(write_draws(work, batch, ops), artifact, "--loss", "sum:y", "--optimizer", "sgd,learning_rate=1", *(["--micro-batches", micro] if micro > 1 else []), *flags)
+    np.save(work / "ones.npy", np.ones((batch * micro, WIDE), np.float32))
+    train(artifact, "--data", f"x={work}/ones.npy", "--seed", seed, "--export", work / "drawn.onnx", *run_flags, steps=1)
+    found = parameters_of(work / "drawn.onnx")
+    return [-found[f"w{i}"].astype(np.float64) for i in range(len(ops))]
+
+
+def check_random(work):
+    """Random numbers have their distribution, each by itself; they do not depend on how a step is cut."""
+    normal, uniform = "RandomNormalLike <mean = 1.5, scale = 2.0> (x)", "RandomUniformLike <low = -1.0, high = 3.0> (x)"
+    shaped = f"RandomNormal <shape = [1, {WIDE}]> ()"
+    (one, other, flat, own), (again, *_) = draws(work, normal, normal, uniform, shaped), draws(work, normal, seed=1)
+    units = {"normal": (one - 1.5) / 2, "of another node": (other - 1.5) / 2, "of another seed": (again - 1.5) / 2, "of a shape": own}
+    for name, unit in units.items():
+        for what, share, wanted in (("below -1", unit < -1, 0.158655), ("within a half", abs(unit) < 0.5, 0.382925), ("above 2", unit > 2, 0.022750), ("above 0", unit > 0, 0.5)):
+            near(f"{name}: the share {what}", share.mean(), wanted, WIDE)
+        if len(np.unique(unit)) < WIDE - 8:
+            raise Failure(f"{name}: there are only {len(np.unique(unit))} numbers")
+    first = units["normal"]
+    for what, second in (("neighbours", np.roll(first, 1)), *((name, unit) for name, unit in units.items() if name != "normal"), ("uniform", flat - 1)):
+        near(f"signs of normal numbers and {what}", ((first > 0) == (second > 0)).mean(), 0.5, WIDE)
+    if flat.min() < -1 or flat.max() >= 3:
+        raise Failure(f"uniform numbers are from {flat.min()} to {flat.max()}")
+    for least in (-0.5, 0, 1, 2.5):
+        near(f"uniform numbers above {least}", (flat > least).mean(), (3 - least) / 4, WIDE)
+    # With the probability of the input, which is 1 here; or 0.3.
+    always, seldom = draws(work, "Bernoulli (x)", "Bernoulli (q)\n q = Mul (x, p)")
+    if not (always == 1).all() or set(np.unique(seldom)) != {0.0, 1.0}:
+        raise Failure(f"tosses of probability 1 give {np.unique(always)}, and of 0.3 {np.unique(seldom)}")
+    near("tosses of probability 0.3", seldom.mean(), 0.3, WIDE)
+    wanted = draws(work, normal, uniform, batch=8)
+    for batch, micro, flags in ((4, 2, ()), (1, 8, ()), (2, 4, ("--devices", 2)), (2, 4, ("--data-parallel", 2)), (4, 2, ("--reference",))):
+        found = draws(work, normal, uniform, batch=batch, micro=micro, flags=flags)
+        if any(not np.allclose(a, b, rtol=1e-5, atol=1e-4) for a, b in zip(found, wanted)):
+            raise Failure(f"{micro} micro-batches of {batch} samples, {flags}: other numbers are drawn than in one of 8")
+    # An evaluation draws the same numbers each time.
+    artifact = work / "draws.partita"
+    compile_model(write_draws(work, 2, [normal]), artifact, "--loss", "sum:y", "--optimizer", "sgd,learning_rate=1")
+    np.save(work / "ones.npy", np.ones((4, WIDE), np.float32))
+    data = [word for flag in ("--data", "--eval-data") for word in (flag, f"x={work}/ones.npy")]
+    said = {train(artifact, *data, "--seed", 3, folder=work / f"evaluated {i}", steps=1)[-1]["eval"]["eval_loss"] for i in range(2)}
+    if len(said) != 1 or not np.isfinite([*said]).all():
+        raise Failure(f"evaluations give {said}")
+    said = run([BIN / "partita-compile", work / "draws.onnx", "-o", work / "inference.partita"], expect=1)
+    if "RandomNormalLike: random numbers are drawn in training only" not in said:
+        raise Failure(f"inference with random numbers says\n{said}")
+    print("random numbers have their distribution, and do not depend on cuts")
+
+
 SHARED = '<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,3,2] x) => (float[4,3,2] y) <float[3] s = {1,1,1}, float[3] b = {0,0,0}, float[3] m = {0,0,0}, float[3] v = {1,1,1}> {\n' \
          ' a = BatchNormalization (x, s, b, m, v)\n y = BatchNormalization (a, s, b, m, v)\n}\n'
 COMPUTED = '<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,3,2] x) => (float[4,3,2] y) <float[3] s = {1,1,1}, float[3] b = {0,0,0}, float[3] m = {0,0,0}, float[3] v = {1,1,1}> {\n' \
@@ -282,7 +346,7 @@ def check_errors(work):
 def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        for part in (check_statistics, check_eval_mode, check_measured, check_dropout, check_cuts, check_errors):
+        for part in (check_statistics, check_eval_mode, check_measured, check_dropout, check_cuts, check_random, check_errors):
             if not words or part.__name__.removeprefix("check_") in words:
                 part(pathlib.Path(folder))
 

@@ -26,10 +26,10 @@ static Table buildTable() {
         getContractionOps(),   getControlFlowOps(), getConvTransposeOps(),
         getEinsumOps(),        getElementwiseOps(), getFourierOps(),
         getNormalizationOps(), getPatternOps(),     getPoolingOps(),
-        getQuantizeOps(),      getRankingOps(),     getRearrangeOps(),
-        getRecurrentOps(),     getReductionOps(),   getResizeOps(),
-        getSamplingOps(),      getScatterOps(),     getSequenceOps(),
-        getShapeOps(),         getSliceOps()})
+        getQuantizeOps(),      getRandomOps(),      getRankingOps(),
+        getRearrangeOps(),     getRecurrentOps(),   getReductionOps(),
+        getResizeOps(),        getSamplingOps(),    getScatterOps(),
+        getSequenceOps(),      getShapeOps(),       getSliceOps()})
     for (const OpRow &row : family)
       table[row.op].push_back(&row);
   return table;

@@ -76,6 +76,7 @@ llvm::ArrayRef<OpRow> getNormalizationOps();
 llvm::ArrayRef<OpRow> getPatternOps();
 llvm::ArrayRef<OpRow> getPoolingOps();
 llvm::ArrayRef<OpRow> getQuantizeOps();
+llvm::ArrayRef<OpRow> getRandomOps();
 llvm::ArrayRef<OpRow> getRankingOps();
 llvm::ArrayRef<OpRow> getRearrangeOps();
 llvm::ArrayRef<OpRow> getRecurrentOps();

@@ -9,6 +9,8 @@
 
 #include "compiler/import/training/TrainingMode.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
 
 using namespace llvm;
@@ -78,14 +80,19 @@ private:
   const Type type;
 };
 
-} // namespace
-
-Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
-                     double probability) {
+/// Random bits, `kBits` of each element: [samples, elements of one].
+Value drawBits(NodeImport &n, ArrayRef<int64_t> shape) {
   int64_t elements = 1;
   for (int64_t size : shape)
     elements *= size;
-  Value samples = n.source.getSampleNumbers(n), seed = n.source.getSeed(n);
+  Value samples, seed;
+  if (n.source.getMode(nn::getNodeName(n.loc)).mode == TrainingMode::learn) {
+    samples = n.source.getSampleNumbers(n);
+    seed = n.source.getSeed(n);
+  } else {
+    samples = n.indices({0});
+    seed = n.reshape(n.indices({0}), {});
+  }
   if (!samples || !seed)
     return {};
   int64_t count = n.shapeOf(samples)[0];
@@ -104,11 +111,58 @@ Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
   key = row.mix(row.mix(row.of(key)));
   Value drawn =
       all.mix(all.times(all.add(all.spread(key, {0}), all.iota(1)), kStep));
+  return all.shift(drawn, 64 - kBits);
+}
+
+/// Bits as numbers of [0, 1).
+Value toUnit(NodeImport &n, Value bits, FloatType type) {
+  // Not more bits than the type has, with which it would round up to 1.
+  const unsigned precision = std::min(type.getFPMantissaWidth(), kBits);
+  if (!bits)
+    return {};
+  const Bits all(n, n.shapeOf(bits));
+  Value whole = n.cast(all.shift(bits, kBits - precision), type);
+  return n.binary<nn::MulOp>(
+      whole, n.splat(std::ldexp(1.0, -static_cast<int>(precision)), whole));
+}
+
+} // namespace
+
+Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
+                     double probability) {
+  Value bits = drawBits(n, shape);
+  if (!bits)
+    return {};
   const auto least =
       static_cast<uint64_t>(std::llround(std::ldexp(probability, kBits)));
-  Value kept = n.compare(nn::ComparePredicate::ge, all.shift(drawn, 64 - kBits),
-                         all.constant(least));
+  Value kept = n.compare(nn::ComparePredicate::ge, bits,
+                         Bits(n, n.shapeOf(bits)).constant(least));
   return n.reshape(kept, shape);
+}
+
+Value makeUniformNumbers(NodeImport &n, ArrayRef<int64_t> shape,
+                         FloatType type) {
+  return n.reshape(toUnit(n, drawBits(n, shape), type), shape);
+}
+
+/// By the method of Box and Muller, in f32 at least.
+Value makeNormalNumbers(NodeImport &n, ArrayRef<int64_t> shape,
+                        FloatType type) {
+  FloatType wide = type.getWidth() < 32 ? n.b.getF32Type() : type;
+  Value bits = drawBits(n, shape);
+  Value turn = toUnit(n, drawBits(n, shape), wide);
+  if (!bits || !turn)
+    return {};
+  // Of (0, 1], and near to 0 as exact as elsewhere.
+  const Bits all(n, n.shapeOf(bits));
+  Value whole = n.cast(all.add(bits, all.constant(1)), wide);
+  Value unit = n.binary<nn::MulOp>(
+      whole, n.splat(std::ldexp(1.0, -static_cast<int>(kBits)), whole));
+  Value radius = n.unary<nn::SqrtOp>(
+      n.binary<nn::MulOp>(n.unary<nn::LogOp>(unit), n.splat(-2, unit)));
+  Value angle = n.binary<nn::MulOp>(turn, n.splat(2 * llvm::numbers::pi, turn));
+  Value normal = n.binary<nn::MulOp>(radius, n.unary<nn::CosOp>(angle));
+  return n.reshape(n.cast(normal, type), shape);
 }
 
 } // namespace partita::import

@@ -12,16 +12,25 @@
 
 namespace partita::import {
 
-/// Whether a random number of [0, 1) is at least `probability`, for each
-/// element of a tensor of this shape: i1.
+/// Random numbers, one for each element of a tensor.
 ///
-/// Each number is a function of the seed, of the node, of the running number of
-/// the sample to which the element belongs, and of the element's place in the
-/// sample. So it does not depend on how a step is cut into micro-batches, nor
-/// on the device. A tensor whose elements are no multiple of the samples
-/// belongs to the first sample of its micro-batch.
+/// While a model learns, each number is a function of the seed, of the node, of
+/// the running number of the sample to which the element belongs, and of the
+/// element's place in the sample. So it does not depend on how a step is cut
+/// into micro-batches, nor on the device. A tensor whose elements are no
+/// multiple of the samples belongs to the first sample of its micro-batch.
+///
+/// In an evaluation the numbers are the same for each micro-batch.
+
+/// Whether a number of [0, 1) is at least `probability`: i1.
 mlir::Value makeRandomMask(NodeImport &n, llvm::ArrayRef<int64_t> shape,
                            double probability);
+/// Numbers of [0, 1) of a type of floats.
+mlir::Value makeUniformNumbers(NodeImport &n, llvm::ArrayRef<int64_t> shape,
+                               mlir::FloatType type);
+/// Numbers of the normal distribution with mean 0 and variance 1.
+mlir::Value makeNormalNumbers(NodeImport &n, llvm::ArrayRef<int64_t> shape,
+                              mlir::FloatType type);
 
 } // namespace partita::import
 
