@@ -142,20 +142,15 @@ LogicalResult importQConcat(NodeImport &n) {
       .expand();
 }
 
-/// Of 16 and 4 bits, for models from before ONNX's own had them.
-LogicalResult importQuantize(NodeImport &n) {
-  const std::string axis = n.attr("axis") ? " <axis: int = @axis>" : "";
+/// QuantizeLinear and DequantizeLinear of 16 and 4 bits, for models from before
+/// ONNX's own had them.
+LogicalResult importLinear(NodeImport &n) {
+  const std::string &op = n.node.op_type();
+  const std::string of = op == "QuantizeLinear" ? "y" : "x";
   return Body(n)
-      .add("y = QuantizeLinear" + axis + " (x, y_scale" +
-           (isGiven(n, 2) ? ", y_zero_point)" : ")"))
-      .expand();
-}
-
-LogicalResult importDequantize(NodeImport &n) {
-  const std::string axis = n.attr("axis") ? " <axis: int = @axis>" : "";
-  return Body(n)
-      .add("y = DequantizeLinear" + axis + " (x, x_scale" +
-           (isGiven(n, 2) ? ", x_zero_point)" : ")"))
+      .add("y = " + op + (n.attr("axis") ? " <axis: int = @axis>" : "") +
+           " (x, " + of + "_scale" +
+           (isGiven(n, 2) ? ", " + of + "_zero_point)" : ")"))
       .expand();
 }
 
@@ -252,7 +247,7 @@ LogicalResult importDynamicQuantizeLSTM(NodeImport &n) {
 
 const Op quantizedOps[] = {
     {"DequantizeLinear", "x, x_scale, x_zero_point?", "y", "axis: int",
-     importDequantize},
+     importLinear},
     {"DynamicQuantizeLSTM",
      "X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?, W_scale, "
      "W_zero_point, R_scale, R_zero_point",
@@ -290,7 +285,7 @@ const Op quantizedOps[] = {
      "Z_zero_point",
      "Z", "", importQWhere},
     {"QuantizeLinear", "x, y_scale, y_zero_point?", "y", "axis: int",
-     importQuantize},
+     importLinear},
 };
 
 } // namespace
