@@ -123,6 +123,7 @@ def cases():
     for activation in ("Relu", "Tanh", "Sigmoid", "LeakyRelu"):
         more = {"activation_alpha": 0.3} if activation == "LeakyRelu" else {}
         yield f"gemm_{activation}", Case("FusedGemm", activation=activation, transB=1, alpha=0.5, beta=2.0, **more).x(3, 4).w(5, 4).w(5)
+    yield "gemm_hard", Case("FusedGemm", activation="HardSigmoid", activation_alpha=0.2, activation_beta=0.9).x(3, 4).w(4, 5).w(5)
     yield "conv", Case("FusedConv", activation="Relu", pads=[1, 1, 1, 1], kernel_shape=[3, 3]).x(2, 4, 7, 7).w(6, 4, 3, 3).w(6)
     yield "conv_sum", Case("FusedConv", activation="Relu", strides=[2, 2]).x(1, 4, 7, 7).w(6, 4, 3, 3).w(6).x(1, 6, 3, 3)
     yield "conv_leaky", Case("FusedConv", activation="LeakyRelu", activation_params=[0.2], group=2).x(1, 4, 7, 7).w(6, 2, 3, 3)
@@ -286,6 +287,7 @@ def quantized_cases():
     yield "q_leaky", one("QLinearLeakyRelu", alpha=0.1)
     yield "q_sigmoid", one("QLinearSigmoid", np.int8, out=1 / 256)
     yield "q_softmax", one("QLinearSoftmax", out=1 / 256, axis=-1, opset=13)
+    yield "q_softmax_old_last", one("QLinearSoftmax", out=1 / 256, opset=11)
     yield "q_softmax_old", one("QLinearSoftmax", out=1 / 256, axis=1, opset=11)
     yield "q_pool", one("QLinearAveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
     yield "q_global", one("QLinearGlobalAveragePool")

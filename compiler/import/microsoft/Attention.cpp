@@ -19,7 +19,7 @@ namespace partita::import::microsoft {
 
 LogicalResult checkHeads(NodeImport &n, StringRef name, int64_t heads,
                          int64_t numbers) {
-  if (heads > 0 && numbers % heads == 0)
+  if (heads > 0 && heads <= numbers && numbers % heads == 0)
     return success();
   return n.error(name + " = " + Twine(heads) + " does not divide the " +
                  Twine(numbers) + " numbers of a word");
@@ -245,12 +245,13 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
              "value3 = Identity (value)");
   }
   const int64_t hidden = isAllPacked ? query[2] * query[4] : query[2];
+  if (failed(checkHeads(n, "num_heads", heads, hidden)))
+    return failure();
   const int64_t hiddenValue =
       isSplit ? (key.size() == 4 ? heads * n.shapeOf(n.input(2))[3]
                                  : n.shapeOf(n.input(2))[2])
               : hidden;
-  if (failed(checkHeads(n, "num_heads", heads, hidden)) ||
-      failed(checkHeads(n, "num_heads", heads, hiddenValue)))
+  if (failed(checkHeads(n, "num_heads", heads, hiddenValue)))
     return failure();
   if (isGiven(n, 3)) {
     body.ints("biases", {hidden, hidden, hiddenValue})

@@ -49,12 +49,17 @@ LogicalResult importBiasAdd(NodeImport &n) {
   return Body(n).add("sum = Add (X, bias) Y = Add (sum, skip)").expand();
 }
 
-/// Adds the activation that the node names: `Y` of `sum`.
+/// Adds the activation that the node names, `Y` of `sum`. `parameters`: the
+/// attributes that have its numbers, or one that has them all.
 LogicalResult addActivation(NodeImport &n, Body &body,
-                            ArrayRef<double> parameters) {
+                            ArrayRef<StringRef> parameters) {
   const std::string name = n.stringAttr("activation", "");
-  auto parameter = [&](size_t i, double byDefault) {
-    return asFloat(i < parameters.size() ? parameters[i] : byDefault);
+  auto parameter = [&](int i, double byDefault) {
+    if (parameters.size() > 1)
+      return asFloat(
+          n.floatAttr(parameters[static_cast<size_t>(i)], byDefault));
+    const onnx::AttributeProto *all = n.attr(parameters.front());
+    return all && i < all->floats_size() ? all->floats(i) : asFloat(byDefault);
   };
   if (name.empty())
     body.add("Y = Identity (sum)");
@@ -119,11 +124,7 @@ LogicalResult importFusedGemm(NodeImport &n) {
   body.add(Twine("sum = Gemm <alpha: float = @alpha, beta: float = @beta, "
                  "transA: int = @transA, transB: int = @transB> (A, B") +
            (isGiven(n, 2) ? ", C)" : ")"));
-  SmallVector<double> parameters;
-  for (const char *name : {"activation_alpha", "activation_beta"})
-    if (n.attr(name))
-      parameters.push_back(n.floatAttr(name, 0));
-  if (failed(addActivation(n, body, parameters)))
+  if (failed(addActivation(n, body, {"activation_alpha", "activation_beta"})))
     return failure();
   return body.expand();
 }
@@ -137,10 +138,7 @@ LogicalResult importFusedConv(NodeImport &n) {
            (isGiven(n, 2) ? ", B)" : ")"))
       .add(isGiven(n, 3) ? "sum = Add (product, Z)"
                          : "sum = Identity (product)");
-  SmallVector<double> parameters;
-  if (const onnx::AttributeProto *given = n.attr("activation_params"))
-    append_range(parameters, given->floats());
-  if (failed(addActivation(n, body, parameters)))
+  if (failed(addActivation(n, body, {"activation_params"})))
     return failure();
   return body.expand();
 }

@@ -97,7 +97,8 @@ LogicalResult GroupQueryAttention::setSizes() {
     return n.error("kv_num_heads = " + Twine(kvHeads) +
                    " does not divide num_heads = " + Twine(heads));
   ArrayRef<int64_t> query = n.shapeOf(n.input(0));
-  const int64_t inQuery = isPacked ? heads + 2 * kvHeads : heads;
+  const int64_t inQuery =
+      isPacked && heads <= query[2] ? heads + 2 * kvHeads : heads;
   if (failed(checkHeads(n, "num_heads", inQuery, query[2])))
     return failure();
   samples = query[0];

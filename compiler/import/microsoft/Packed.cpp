@@ -22,9 +22,10 @@ namespace {
 LogicalResult checkBlocks(NodeImport &n, int64_t bits, int64_t block) {
   if (bits != 2 && bits != 4 && bits != 8)
     return n.error("bits = " + Twine(bits) + "; it can be 2, 4 or 8");
-  if (block < 16 || !isPowerOf2_64(block))
+  constexpr int64_t most = int64_t(1) << 30;
+  if (block < 16 || block > most || !isPowerOf2_64(block))
     return n.error("block_size = " + Twine(block) +
-                   "; it must be a power of two of at least 16");
+                   "; it must be a power of two from 16 to " + Twine(most));
   return success();
 }
 
@@ -63,9 +64,9 @@ LogicalResult importMatMulNBits(NodeImport &n) {
     return failure();
   const int64_t blocks = divideCeil(std::max<int64_t>(columns, 1), block);
   const int64_t bytes = block * bits / 8;
-  if (columns < 1 || rows < 1 ||
-      n.typeOf(n.input(1)).getNumElements() != rows * blocks * bytes ||
-      n.typeOf(n.input(2)).getNumElements() != rows * blocks)
+  const int64_t scales = n.typeOf(n.input(2)).getNumElements();
+  if (columns < 1 || rows < 1 || scales % rows || scales / rows != blocks ||
+      n.typeOf(n.input(1)).getNumElements() != scales * bytes)
     return n.error("for N = " + Twine(rows) + ", K = " + Twine(columns) +
                    " and blocks of " + Twine(block) + ", B must have " +
                    Twine(rows) + " x " + Twine(blocks) + " x " + Twine(bytes) +

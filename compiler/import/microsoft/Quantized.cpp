@@ -73,7 +73,7 @@ LogicalResult importQSoftmax(NodeImport &n) {
   if (n.intAttr("opset", 13) >= 13)
     return importOne(n, body, "y = Softmax <axis: int = @axis> (x)");
   FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", 1), n.typeOf(n.input(0)).getRank());
+      n.axis(n.intAttr("axis", -1), n.typeOf(n.input(0)).getRank());
   if (failed(axis))
     return failure();
   body.ints("shape", n.shapeOf(n.input(0)));
