@@ -39,13 +39,15 @@ bool expandBefore(nn::GradientOp gradient,
   for (Operation &op : *gradient->getBlock()) {
     if (&op == gradient)
       break;
-    if (isa<nn::AttentionOp, nn::RecurrentOp>(op) &&
+    if (isa<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp>(op) &&
         active.contains(op.getResult(0)))
       whole.push_back(&op);
   }
   for (Operation *op : whole)
     if (auto attention = dyn_cast<nn::AttentionOp>(op))
       expand(attention);
+    else if (auto packed = dyn_cast<nn::PackedDotOp>(op))
+      expand(packed);
     else
       expand(cast<nn::RecurrentOp>(op));
   return !whole.empty();

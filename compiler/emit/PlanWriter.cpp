@@ -442,6 +442,12 @@ private:
         })
         .Case([&](plan::CombineAttr combine) {
           return abi::CreateCombination(b, combine.getKind()).Union();
+        })
+        .Case([&](plan::PackedDotAttr packed) {
+          auto zeros = writeView(op, packed.getZeros());
+          return abi::CreatePackedDot(b, static_cast<int32_t>(packed.getBits()),
+                                      zeros)
+              .Union();
         });
   }
 

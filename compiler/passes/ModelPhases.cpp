@@ -61,6 +61,8 @@ void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
   autodiff.results = options.evaluate ? autodiff::LossResults::evaluation
                      : options.parts  ? autodiff::LossResults::parts
                                       : autodiff::LossResults::whole;
+  pm.addNestedPass<func::FuncOp>(
+      simplify::createExpandPackedDotPass({/*libraryCalls=*/false}));
   autodiff::addAutodiffPasses(pm, autodiff);
 }
 
@@ -86,6 +88,8 @@ void addOptimize(OpPassManager &pm, const OptimizeOptions &options) {
   if (!options.expose.empty())
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
   if (options.reference) {
+    pm.addNestedPass<func::FuncOp>(
+        simplify::createExpandPackedDotPass({/*libraryCalls=*/false}));
     simplify::addMixedPrecision(pm, options.mixedPrecision);
     return pm.addPass(createCSEPass()); // for what nobody reads
   }

@@ -80,6 +80,29 @@ def ExpandConvGradientsPass : SimplifyPass<"nn-expand-conv-gradients"> {
   ];
 }
 
+def ExpandPackedDotPass : SimplifyPass<"nn-expand-packed-dot"> {
+  let summary = "unpack the weights of products that no library computes";
+  let description = [{
+    Where the backend of a target has no library call for a product with packed
+    weights, these become floats, and the product one of floats. Weights that
+    are known at load are unpacked then.
+
+    ```mlir
+    %r = nn.packed_dot %x, %w, %s bits 8 : tensor<2x16xf32>, tensor<3x1x16xui8>, tensor<3x1xf32> -> tensor<2x3xf32>
+    // becomes
+    %q = nn.cast %w : tensor<3x1x16xui8> -> tensor<3x1x16xf32>
+    %d = nn.sub %q, %c : tensor<3x1x16xf32>            // %c is 128 everywhere
+    %b = nn.broadcast %s [0, 1] : tensor<3x1xf32> -> tensor<3x1x16xf32>
+    %m = nn.mul %d, %b : tensor<3x1x16xf32>
+    %f = nn.reshape %m : tensor<3x1x16xf32> -> tensor<3x16xf32>
+    %r = nn.dot %x, %f batch [] x [] contract [1] x [1] : tensor<2x16xf32>, tensor<3x16xf32> -> tensor<2x3xf32>
+    ```
+  }];
+  let options = [
+    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute what they can; if not, all products are expanded">
+  ];
+}
+
 def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
   let summary = "find softmax(q . k^T) . v and keep it whole";
   let description = [{

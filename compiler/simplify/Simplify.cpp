@@ -30,6 +30,8 @@ void addMixedPrecision(OpPassManager &pm, const std::string &type) {
 }
 
 void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
+  pm.addNestedPass<func::FuncOp>(
+      createExpandPackedDotPass({options.libraryCalls}));
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
   pm.addNestedPass<func::FuncOp>(createFoldScalePass());

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/Term.h"
 
 #include <numeric>
 
 using namespace mlir;
+using partita::nn::grad::Shape;
+using partita::nn::grad::Term;
 
 namespace partita::nn {
 
@@ -263,6 +266,105 @@ Cost AttentionOp::getCost() {
   cost.bytes += getByteSize(getType());
   cost.kind = CostKind::attention;
   return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// Product with packed weights
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackedDotOp::verify() {
+  const int64_t bits = getBits();
+  RankedTensorType x = getX().getType(), weights = getWeights().getType(),
+                   scales = getScales().getType(), result = getType();
+  if (bits != 2 && bits != 4 && bits != 8) // C1
+    return emitOpError("has weights of ") << bits << " bits, not of 2, 4 or 8";
+  if (x.getRank() < 1 || weights.getRank() != 3)
+    return emitOpError("needs weights of rank 3, and a last dimension of x; "
+                       "not ")
+           << weights << " and " << x;
+  const int64_t blocks = weights.getDimSize(1), bytes = weights.getDimSize(2);
+  if (!llvm::isPowerOf2_64(bytes) || bytes < 2 * bits) // C1
+    return emitOpError("has blocks of ") << bytes << " bytes";
+  const int64_t depth = x.getShape().back();
+  const int64_t rows[] = {weights.getDimSize(0), blocks};
+  SmallVector<int64_t> shape(x.getShape());
+  shape.back() = rows[0];
+  if (depth < 1 || blocks != llvm::divideCeilSigned(depth, getBlockSize()) ||
+      scales.getShape() != ArrayRef(rows) ||
+      result.getShape() != ArrayRef(shape)) // C3
+    return emitOpError("has sizes that do not fit: ")
+           << x << ", " << weights << ", " << scales << " and " << result;
+  if (getZeros() && getZeros().getType() != scales) // C2, C3
+    return emitOpError("has zeros of another type than scales: ")
+           << getZeros().getType() << " and " << scales;
+  if (scales.getElementType() != x.getElementType() ||
+      result.getElementType() != x.getElementType()) // C2
+    return emitOpError("needs one type of floats, not ")
+           << x << ", " << scales << " and " << result;
+  return success();
+}
+
+Cost PackedDotOp::getCost() {
+  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  Cost cost;
+  // Besides the product, about 4 operations unpack a weight.
+  const int64_t unpacked = weights.getDimSize(0) * x.getShape().back();
+  cost.flops =
+      2 * x.getShape().back() * getType().getNumElements() + 4 * unpacked;
+  for (Type type : getOperation()->getOperandTypes())
+    cost.bytes += getByteSize(type);
+  cost.bytes += getByteSize(getType());
+  cost.kind = CostKind::dot;
+  return cost;
+}
+
+Value unpack(OpBuilder &builder, Location loc, Value bytes, int64_t bits) {
+  if (bits == 8)
+    return bytes;
+  ImplicitLocOpBuilder b(loc, builder);
+  const Term packed(b, bytes);
+  RankedTensorType type = packed.type();
+  const Term mask = packed.splat((1 << bits) - 1);
+  Shape one(type.getShape());
+  one.push_back(1);
+  SmallVector<Value> parts;
+  for (int64_t low = 0; low < 8; low += bits) {
+    const Term by = packed.splat(static_cast<double>(low));
+    Term shifted = packed.make<ShiftRightOp>(type, packed.get(), by.get());
+    Term number = packed.make<AndOp>(type, shifted.get(), mask.get());
+    parts.push_back(number.reshape(one));
+  }
+  Shape all(type.getShape());
+  all.push_back(8 / bits);
+  Term numbers = packed.make<ConcatOp>(type.clone(all), parts, type.getRank());
+  all.pop_back();
+  all.back() *= 8 / bits;
+  return numbers.reshape(all);
+}
+
+void expand(PackedDotOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  const Term scales(b, op.getScales());
+  Term numbers(b, unpack(b, op.getLoc(), op.getWeights(), op.getBits()));
+  numbers = numbers.cast(scales.element());
+  const Shape blocks(numbers.shape());
+  auto spread = [&](Term ofBlocks) {
+    return ofBlocks.broadcast({0, 1}, blocks);
+  };
+  Term zeros =
+      op.getZeros()
+          ? spread(Term(b, op.getZeros()))
+          : numbers.splat(static_cast<double>(1 << (op.getBits() - 1)));
+  const Term centered = numbers - zeros;
+  Term weights =
+      (centered * spread(scales)).reshape({blocks[0], blocks[1] * blocks[2]});
+  const int64_t depth = op.getX().getType().getShape().back();
+  weights = weights.slice({0, 0}, {blocks[0], depth});
+  const Shape last = {op.getX().getType().getRank() - 1}, second = {1};
+  Term result = weights.make<DotOp>(op.getType(), op.getX(), weights.get(),
+                                    Shape(), Shape(), last, second);
+  op.replaceAllUsesWith(result.get());
+  op.erase();
 }
 
 } // namespace partita::nn

@@ -194,4 +194,40 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def NN_PackedDotOp : NN_ValueOp<"packed_dot"> {
+  let summary = "product with weights of 2, 4 or 8 bits, kept whole";
+  let description = [{
+    x [.., K], weights ui8 [N, B, P], scales [N, B], zeros [N, B], result [.., N].
+    P bytes hold a block of `8 / bits * P` numbers, the first one in the lowest
+    bits. The weight of a number q is `(q - zero) * scale`. Without `zeros`, the
+    zero is `2^(bits - 1)`. Numbers past K count for nothing.
+
+    Constraints:
+    * (C1) `bits` is 2, 4 or 8; P is a power of two, at least `2 * bits`.
+    * (C2) `x`, `scales`, `zeros` and `result` have the same element type.
+    * (C3) the shapes are as described, and B blocks are as few as K numbers need; K is at least 1.
+
+    Sharding: `([i,jk],[l,j,m],[l,j])->([i,l]) reduction={j} replicated={k,m}`, `zeros`
+    as `scales`. If K is no multiple of a block, x has one factor for it, and j
+    is replicated, too.
+
+    ```mlir
+    %r = nn.packed_dot %x, %w, %s bits 4 : tensor<2x64xf32>, tensor<8x2x16xui8>, tensor<8x2xf32> -> tensor<2x8xf32>
+    ```
+  }];
+  let noDerivative = "it is written as a product of unpacked weights where it is differentiated, and that has one";
+  let arguments = (ins NN_FloatTensor:$x, StaticShapeTensorOf<[UI<8>]>:$weights, NN_FloatTensor:$scales,
+    Optional<NN_FloatTensor>:$zeros, I64Attr:$bits);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weights `,` $scales (`zeros` $zeros^ `:` type($zeros))? `bits` $bits attr-dict
+    `:` type($x) `,` type($weights) `,` type($scales) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Numbers of a block.
+    int64_t getBlockSize() { return getWeights().getType().getDimSize(2) * 8 / getBits(); }
+  }];
+}
+
 #endif // PARTITA_DIALECTS_NN_NNCONTRACTION_TD

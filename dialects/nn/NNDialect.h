@@ -54,6 +54,14 @@ bool isIntegerProduct(mlir::Type x, mlir::Type weights);
 /// Whether the op is such a product.
 bool multipliesIntegers(mlir::Operation *op);
 
+/// Numbers of 2, 4 or 8 bits: the last dimension grows by 8 / bits. The first
+/// number of a byte (ui8) is in its lowest bits.
+mlir::Value unpack(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value bytes, int64_t bits);
+/// Replaces a product with packed weights by the product with the floats that
+/// they stand for.
+void expand(PackedDotOp op);
+
 /// The signless type in which code generation holds an element of `type`: `i8`
 /// for `ui8`. It is also `i8` for every type that is stored in a byte of its
 /// own, such as `i4` and `f8E5M2`; a narrow signed integer is sign-extended.

@@ -50,6 +50,8 @@ static bool fits(CallKind kind, Attribute details) {
   case CallKind::scan:
   case CallKind::scatter:
     return isa_and_nonnull<CombineAttr>(details);
+  case CallKind::packed_dot:
+    return isa_and_nonnull<PackedDotAttr>(details);
   }
   return false;
 }
@@ -77,6 +79,7 @@ SmallVector<ViewAttr> CallAttr::getViewsOfDetails() const {
         views = {layer.getLengths(), layer.getInitial(), layer.getInitialCell(),
                  layer.getPeepholes(), layer.getHiddenBias()};
       })
+      .Case([&](PackedDotAttr packed) { views = {packed.getZeros()}; })
       .Default([](Attribute) {});
   llvm::erase_if(views, [](ViewAttr view) { return !view; });
   return views;

@@ -219,12 +219,23 @@ def Plan_CombineAttr : Plan_Attr<"Combine", "combine"> {
   let assemblyFormat = "`<` $kind `>`";
 }
 
+def Plan_PackedDotAttr : Plan_Attr<"PackedDot", "packed_dot"> {
+  let summary = "how the weights of a product are packed";
+  let description = [{
+    ```mlir
+    #plan.packed_dot<bits = 2, zeros = #plan.view<3 shape [8, 2] strides [2, 1]>>
+    ```
+  }];
+  let parameters = (ins Plan_Int<"8">:$bits, Plan_View:$zeros);
+  let assemblyFormat = "(`<` struct($bits, $zeros)^ `>`)?";
+}
+
 def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a call; its kinds and operands are those of `Call` in runtime/abi/plan.fbs";
   let description = [{
     `details` are those of its kind: `#plan.conv` of a convolution and its
     derivatives, `#plan.pool`, `#plan.attention`, `#plan.recurrent`,
-    `#plan.top_k`, or `#plan.combine` of a scan and a scatter. A product has
+    `#plan.top_k`, `#plan.packed_dot`, or `#plan.combine` of a scan and a scatter. A product has
     none. What has its default value is left out.
 
     ```mlir

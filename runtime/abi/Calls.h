@@ -33,6 +33,8 @@ constexpr CallDetails detailsOf(CallKind kind) {
   case CallKind::scan:
   case CallKind::scatter:
     return CallDetails::Combination;
+  case CallKind::packed_dot:
+    return CallDetails::PackedDot;
   }
   return CallDetails::NONE;
 }

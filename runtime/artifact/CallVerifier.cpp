@@ -57,6 +57,11 @@ public:
       return "has " + std::to_string(length(call.operands())) +
              " operands and should have " + std::to_string(operands);
     const bool integers = multipliesIntegers();
+    if (call.kind() == abi::CallKind::packed_dot)
+      for (int64_t i : {0, 2, 3})
+        if (viewError(program, operand(i)).empty() &&
+            dtype(operand(i)) != abi::DType::f32)
+          return "operand " + std::to_string(i) + " is not f32";
     for (int64_t i = 0; i < operands; ++i)
       if (std::string error = ordered    ? dense(operand(i))
                               : integers ? strided(operand(i))
@@ -88,6 +93,7 @@ private:
     switch (kind) {
     case abi::CallKind::attention:
     case abi::CallKind::scatter:
+    case abi::CallKind::packed_dot:
       return 4;
     case abi::CallKind::pool_max:
     case abi::CallKind::pool_avg:
@@ -115,6 +121,8 @@ private:
       return orderedError(abi::Combine::replace);
     case abi::CallDetails::Combination:
       return orderedError(call.details_as_Combination()->kind());
+    case abi::CallDetails::PackedDot:
+      return packedDotError(*call.details_as_PackedDot());
     }
     return "has details of an unknown kind";
   }
@@ -175,6 +183,41 @@ private:
                    extent(updates, 1) == extent(x, 1)
                ? ""
                : mismatch();
+  }
+
+  std::string packedDotError(const abi::PackedDot &details) const {
+    const abi::View *x = operand(0), *weights = operand(1),
+                    *scales = operand(2);
+    if (length(call.post_ops()))
+      return "has post-ops, which this call has not";
+    const int64_t bits = details.bits();
+    if (bits != 2 && bits != 4 && bits != 8)
+      return "has weights of " + std::to_string(bits) + " bits";
+    if (dtype(weights) != abi::DType::u8)
+      return "has weights of another type than it takes";
+    if (rank(x) != 2 || rank(weights) != 3 || rank(scales) != 2 ||
+        rank(result) != 2)
+      return mismatch();
+    const int64_t blocks = extent(weights, 1), bytes = extent(weights, 2);
+    int64_t numbers;
+    if ((bytes & (bytes - 1)) || bytes < 2 * bits ||
+        !checkedMul(blocks, bytes * 8 / bits, numbers) || numbers >= kLargest ||
+        extent(x, 1) > numbers || extent(x, 1) <= numbers - bytes * 8 / bits ||
+        extent(scales, 0) != extent(weights, 0) ||
+        extent(scales, 1) != blocks || extent(result, 0) != extent(x, 0) ||
+        extent(result, 1) != extent(weights, 0) || extent(x, 0) >= kLargest ||
+        extent(weights, 0) >= kLargest)
+      return mismatch();
+    const abi::View *zeros = details.zeros();
+    if (!zeros)
+      return "";
+    if (std::string error = dense(zeros); !error.empty())
+      return prefixed("zeros", error);
+    if (dtype(zeros) != abi::DType::f32 || rank(zeros) != 2 ||
+        extent(zeros, 0) != extent(scales, 0) || extent(zeros, 1) != blocks)
+      return "has zeros " + shown(zeros->shape()) + " of " +
+             abi::EnumNameDType(dtype(zeros)) + ", which do not fit its scales";
+    return "";
   }
 
   /// Whether it has integers of 8 bits, signed ones on its right side, and

@@ -234,10 +234,10 @@ def attention_cases():
 
 
 def packed_cases():
-    def packed(bits, block, columns, rows, zeros=None, bias=False, accuracy=0):
+    def packed(bits, block, columns, rows, zeros=None, bias=False, accuracy=0, vectors=3):
         blocks = -(-columns // block)
         case = Case("MatMulNBits", K=columns, N=rows, bits=bits, block_size=block, accuracy_level=accuracy)
-        case.x(2, 3, columns).q(rows, blocks, block * bits // 8, weight=True)
+        case.x(2, vectors, columns).q(rows, blocks, block * bits // 8, weight=True)
         case.weight(case.noise.uniform(0.01, 0.1, (rows, blocks)).astype(np.float32))
         if zeros == "packed":
             case.q(rows, -(-blocks * bits // 8), weight=True)
@@ -252,6 +252,9 @@ def packed_cases():
     yield "bits4_floats", packed(4, 32, 40, 5, zeros="floats", bias=True)
     yield "bits8", packed(8, 32, 64, 6, zeros="packed")
     yield "bits2", packed(2, 32, 64, 6)
+    # So many rows of x that weights are unpacked in tiles; the last ones are smaller.
+    yield "bits4_many", packed(4, 32, 1056, 300, zeros="packed", vectors=150)
+    yield "bits8_many", packed(8, 64, 200, 70, vectors=7, bias=True)
 
     def table(bits, zeros, dtype=np.uint8):
         case = Case("GatherBlockQuantized", bits=bits, block_size=16, gather_axis=0, quantize_axis=1)

@@ -263,6 +263,8 @@ Attribute CallMatcher::buildDetails() {
   case plan::CallKind::scan:
   case plan::CallKind::scatter:
     return plan::CombineAttr::get(context, combine);
+  case plan::CallKind::packed_dot:
+    return plan::PackedDotAttr::get(context, bits, optional(zeros));
   }
   return {};
 }

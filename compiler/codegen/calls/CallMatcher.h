@@ -77,9 +77,9 @@ public:
   llvm::SmallVector<StridedView> operands;
   StridedView output;
   llvm::SmallVector<PostOp> postOps;
-  std::optional<StridedView> bias, maskMul, maskAdd;
+  std::optional<StridedView> bias, maskMul, maskAdd, zeros;
   llvm::SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
-  int64_t groups = 1;
+  int64_t groups = 1, bits = 8;
   bool includePad = false, winograd = false, largest = false;
   plan::Combine combine = plan::Combine::replace;
   double scale = 1;

@@ -54,6 +54,25 @@ void addUnpacking(Body &body, const std::string &result,
       .add(result + " = Reshape (" + packed + "All, " + packed + "Shape)");
 }
 
+/// A zero for each block. `blocks`: of N rows, their shape [N, B].
+FailureOr<Value> getZeros(NodeImport &n, Value given, ArrayRef<int64_t> blocks,
+                          int64_t bits, Type element) {
+  const int64_t numbers = n.typeOf(given).getNumElements();
+  if (!n.elementOf(given).isUnsignedInteger(8)) {
+    if (numbers != blocks[0] * blocks[1])
+      return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
+                     Twine(blocks[1]) + " numbers");
+    return n.cast(n.reshape(given, blocks), element);
+  }
+  const int64_t perRow = divideCeil(blocks[1] * bits, 8);
+  if (numbers != blocks[0] * perRow)
+    return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
+                   Twine(perRow) + " bytes");
+  Value bytes = n.reshape(given, {blocks[0], perRow});
+  Value unpacked = nn::unpack(n.b, n.loc, bytes, bits);
+  return n.cast(n.slice(unpacked, {0, 0}, blocks, {1, 1}), element);
+}
+
 /// The weights of a matrix product: W of `N` rows and `K` columns.
 LogicalResult importMatMulNBits(NodeImport &n) {
   const int64_t columns = n.intAttr("K", 0), rows = n.intAttr("N", 0),
@@ -72,44 +91,33 @@ LogicalResult importMatMulNBits(NodeImport &n) {
                    Twine(rows) + " x " + Twine(blocks) + " x " + Twine(bytes) +
                    " bytes, and scales " + Twine(rows) + " x " + Twine(blocks) +
                    " numbers");
-  Body body(n);
-  body.ints("blobs", {rows, blocks, bytes})
-      .ints("perBlock", {rows, blocks, 1})
-      .ints("whole", {rows, blocks * block})
-      .ints("zero", {0})
-      .ints("one", {1})
-      .ints("end", {columns})
-      .ints("endOfBlocks", {blocks})
-      .add("packed = Reshape (B, blobs)"
-           "blockScales = Reshape (scales, perBlock)");
-  addUnpacking(body, "numbers", "packed", bits, 3);
-  body.add("floats = CastLike (numbers, A)");
-  if (!isGiven(n, 3)) {
-    body.scalar("middle", float(1 << (bits - 1)))
-        .add("zeros = CastLike (middle, A)");
-  } else if (n.elementOf(n.input(3)).isInteger()) {
-    const int64_t perRow = divideCeil(blocks * bits, 8);
-    if (n.typeOf(n.input(3)).getNumElements() != rows * perRow)
-      return n.error("zero_points must have " + Twine(rows) + " x " +
-                     Twine(perRow) + " bytes");
-    body.ints("zeroBytes", {rows, perRow})
-        .add("packedZeros = Reshape (zero_points, zeroBytes)");
-    addUnpacking(body, "unpackedZeros", "packedZeros", bits, 2);
-    body.add("zeroNumbers = Slice (unpackedZeros, zero, endOfBlocks, one)"
-             "zeroFloats = CastLike (zeroNumbers, A)"
-             "zeros = Reshape (zeroFloats, perBlock)");
-  } else {
-    body.add("zeros = Reshape (zero_points, perBlock)");
+  Value x = n.input(0);
+  const Type element = n.elementOf(x);
+  if (!isa<FloatType>(element) || !isa<FloatType>(n.elementOf(n.input(2))))
+    return n.error("A and scales must be floats");
+  if (!n.elementOf(n.input(1)).isUnsignedInteger(8))
+    return n.error("B must have bytes (uint8)");
+  Shape shape(n.shapeOf(x));
+  if (shape.empty() || shape.back() != columns)
+    return n.error("the last dimension of A must be K = " + Twine(columns));
+  shape.back() = rows;
+  RankedTensorType type = n.tensor(shape, element);
+  if (!type)
+    return failure();
+  const int64_t ofBlocks[] = {rows, blocks};
+  Value zeros;
+  if (Value given = n.input(3)) {
+    FailureOr<Value> found = getZeros(n, given, ofBlocks, bits, element);
+    if (failed(found))
+      return failure();
+    zeros = *found;
   }
-  body.add("centered = Sub (floats, zeros)"
-           "scaled = Mul (centered, blockScales)"
-           "padded = Reshape (scaled, whole)"
-           "weights = Slice (padded, zero, end, one)"
-           "factor = Transpose <perm = [1, 0]> (weights)"
-           "product = MatMul (A, factor)")
-      .add(isGiven(n, 5) ? "Y = Add (product, bias)"
-                         : "Y = Identity (product)");
-  return body.expand();
+  Value product = n.make<nn::PackedDotOp>(
+      type, x, n.reshape(n.input(1), {rows, blocks, bytes}),
+      n.cast(n.reshape(n.input(2), ofBlocks), element), zeros, bits);
+  if (Value bias = n.input(5))
+    product = n.binary<nn::AddOp>(product, n.broadcastTo(bias, shape));
+  return n.result(0, product);
 }
 
 /// Rows of a table of packed numbers.

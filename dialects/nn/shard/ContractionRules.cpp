@@ -174,4 +174,35 @@ ShardingRule AttentionOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule PackedDotOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  ShardingRule rule;
+  DimFactors left, result;
+  for (int64_t size : x.getShape().drop_back()) {
+    left.push_back({rule.addFactor(size)});
+    result.push_back(left.back());
+  }
+  // A part of x has whole blocks.
+  const int64_t depth = x.getShape().back(), blocks = weights.getDimSize(1);
+  const bool isWhole = blocks * getBlockSize() == depth;
+  const int64_t block = rule.addFactor(
+      blocks, isWhole ? FactorKind::reduction : FactorKind::replicated);
+  const int64_t inner =
+      rule.addFactor(isWhole ? getBlockSize() : depth, FactorKind::replicated);
+  const int64_t row = rule.addFactor(weights.getDimSize(0));
+  const int64_t byte =
+      rule.addFactor(weights.getDimSize(2), FactorKind::replicated);
+  if (isWhole)
+    left.push_back({block, inner});
+  else
+    left.push_back({inner});
+  result.push_back({row});
+  rule.operands = {left, {{row}, {block}, {byte}}, {{row}, {block}}};
+  if (getZeros())
+    rule.operands.push_back({{row}, {block}});
+  rule.results = {result};
+  rule.can_pad = true;
+  return rule;
+}
+
 } // namespace partita::nn

@@ -123,6 +123,16 @@ func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
   return %0 : tensor<2x3xi64>
 }
 
+// Weights stay packed. Rows of batches are rows.
+func.func @packed(%x: tensor<2x3x30xf32>, %w: tensor<5x2x8xui8>, %s: tensor<5x2xf32>, %z: tensor<5x2xf32>) -> tensor<2x3x5xf32> {
+  // CHECK: lowering = #plan.call<packed_dot, operands = [#plan.view<0 shape [6, 30] strides [30, 1]>, #plan.view<1 shape [5, 2, 8] strides [16, 8, 1]>, #plan.view<2 shape [5, 2] strides [2, 1]>, #plan.view<4 shape [6, 5] strides [5, 1]>], details = #plan.packed_dot<bits = 4, zeros = #plan.view<3 shape [5, 2] strides [2, 1]>>>
+  %0 = nn.cluster call (%only = %x, %a1 = %w, %a2 = %s, %a3 = %z) : (tensor<2x3x30xf32>, tensor<5x2x8xui8>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<2x3x5xf32> {
+    %r = nn.packed_dot %only, %a1, %a2 zeros %a3 : tensor<5x2xf32> bits 4 : tensor<2x3x30xf32>, tensor<5x2x8xui8>, tensor<5x2xf32> -> tensor<2x3x5xf32>
+    nn.yield %r : tensor<2x3x5xf32>
+  }
+  return %0 : tensor<2x3x5xf32>
+}
+
 // CHECK: module @kernels
 // CHECK: func.func @k0_softmax(%{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK: arith.maxnumf

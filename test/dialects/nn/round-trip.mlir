@@ -152,7 +152,7 @@ func.func @reduction(%x: tensor<1x4x8x8xf32>) {
 }
 
 // CHECK-LABEL: func.func @contraction
-func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: tensor<1x1x1x8xf32>) {
+func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %bytes: tensor<3x4x16xui8>, %scales: tensor<3x4xf32>, %m: tensor<1x1x1x8xf32>) {
   // CHECK: nn.parameter @w : tensor<4x3x3x3xf32>
   %w = nn.parameter @w : tensor<4x3x3x3xf32>
   // CHECK: nn.parameter state @t : tensor<2xf32>
@@ -184,6 +184,10 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: te
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask_mul %{{.*}} : tensor<1x1x1x8xf32> mask_add %{{.*}} : tensor<1x1x1x8xf32> scale 1.000000e+00
   %3 = nn.attention %q, %q, %q mask_mul %m : tensor<1x1x1x8xf32> mask_add %m : tensor<1x1x1x8xf32> scale 1.0
     : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
+  // CHECK: nn.packed_dot %{{.*}}, %{{.*}}, %{{.*}} bits 8 : tensor<1x2x8x64xf32>, tensor<3x4x16xui8>, tensor<3x4xf32> -> tensor<1x2x8x3xf32>
+  %4 = nn.packed_dot %q, %bytes, %scales bits 8 : tensor<1x2x8x64xf32>, tensor<3x4x16xui8>, tensor<3x4xf32> -> tensor<1x2x8x3xf32>
+  // CHECK: nn.packed_dot %{{.*}}, %{{.*}}, %{{.*}} zeros %{{.*}} : tensor<3x4xf32> bits 8 :
+  %5 = nn.packed_dot %q, %bytes, %scales zeros %scales : tensor<3x4xf32> bits 8 : tensor<1x2x8x64xf32>, tensor<3x4x16xui8>, tensor<3x4xf32> -> tensor<1x2x8x3xf32>
   return
 }
 

@@ -31,6 +31,10 @@ module attributes {
   test.top_k = #plan.call<top_k, operands = [#plan.view<0 shape [4, 9] strides [9, 1]>, #plan.view<1 shape [4, 2] strides [2, 1]>], details = #plan.top_k<largest = true>>,
   // CHECK-DAG: test.scan = #plan.call<scan, operands = [#plan.view<0 shape [] strides []>], details = #plan.combine<prod>>
   test.scan = #plan.call<scan, operands = [#plan.view<0 shape [] strides []>], details = #plan.combine<prod>>,
+  // CHECK-DAG: test.packed = #plan.call<packed_dot, details = #plan.packed_dot<bits = 2, zeros = #plan.view<3 shape [8, 2] strides [2, 1]>>>
+  test.packed = #plan.call<packed_dot, details = #plan.packed_dot<bits = 2, zeros = #plan.view<3 shape [8, 2] strides [2, 1]>>>,
+  // CHECK-DAG: test.packed_bytes = #plan.call<packed_dot, details = #plan.packed_dot>
+  test.packed_bytes = #plan.call<packed_dot, details = #plan.packed_dot<bits = 8>>,
   // A number that has no short decimal form comes back bit for bit.
   // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 1.000000e-01>
   test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>

@@ -36,6 +36,7 @@ struct Tensor {
   Shape shape, strides;
   Values values;
   bool weight = false;
+  bool bytes = false; ///< the memory holds integers of 8 bits (of a weight)
 
   /// Random elements; `order` lists the axes from the outermost in memory to
   /// the innermost (empty: row major).
@@ -93,7 +94,7 @@ struct CallCase {
   std::vector<Tensor> operands;
   Tensor result;
   std::vector<std::pair<int, Tensor>> post_operands; ///< post-op, its operand
-  Tensor bias, mask_mul, mask_add;                   ///< no shape: none
+  Tensor bias, mask_mul, mask_add, zeros;            ///< no shape: none
   std::optional<int64_t> packed_room, workspace;     ///< of the plan
 };
 
@@ -110,6 +111,14 @@ inline PlanSpec planOf(const CallCase &call) {
     int slot;
     if (tensor.weight) {
       slot = plan.addWeight(device, {count}, tensor.values);
+      if (tensor.bytes) {
+        plan.weights.back().dtype = abi::DType::u8;
+        plan.weights.back().shape = {4 * count};
+        SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
+        made.dtype = abi::DType::u8;
+        made.shape = {4 * count};
+        made.bytes = 4 * count;
+      }
     } else {
       slot = plan.addFrameSlot(device, {count}, plan.micro_batches);
       plan.inputs.push_back(
@@ -130,6 +139,8 @@ inline PlanSpec planOf(const CallCase &call) {
     spec.mask_mul = place(call.mask_mul);
   if (!call.mask_add.values.empty())
     spec.mask_add = place(call.mask_add);
+  if (!call.zeros.values.empty())
+    spec.zeros = place(call.zeros);
 
   ProgramSpec &owner = plan.programs[device];
   owner.packed_bytes = call.packed_room.value_or(owner.packed_bytes);
@@ -196,6 +207,7 @@ inline Values runCall(const CallCase &call, const RunOptions &run = {},
   feed(call.bias);
   feed(call.mask_mul);
   feed(call.mask_add);
+  feed(call.zeros);
   const size_t count = call.result.values.size();
   Values results(2 * count);
   binding.outputs.push_back(reinterpret_cast<uint8_t *>(results.data()));

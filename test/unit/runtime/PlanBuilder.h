@@ -89,7 +89,7 @@ struct InstructionSpec {
   // Call
   abi::CallKind call = abi::CallKind::dot;
   std::vector<ViewSpec> views;
-  ViewSpec bias, mask_mul, mask_add;
+  ViewSpec bias, mask_mul, mask_add, zeros;
   Shape strides, dilations, pads_low, pads_high, window;
   int64_t groups = 1;
   bool include_pad = false;
@@ -98,6 +98,7 @@ struct InstructionSpec {
   bool winograd = false;
   abi::Combine combine = abi::Combine::replace;
   bool largest = false;
+  int bits = 8;
   /// Instead of those of the kind of call.
   std::optional<abi::CallDetails> details;
 };
@@ -492,6 +493,10 @@ private:
       return abi::CreateTopK(fbb, spec.largest).Union();
     case abi::CallDetails::Combination:
       return abi::CreateCombination(fbb, spec.combine).Union();
+    case abi::CallDetails::PackedDot: {
+      auto zeros = encode(spec.zeros);
+      return abi::CreatePackedDot(fbb, spec.bits, zeros).Union();
+    }
     default:
       return 0;
     }

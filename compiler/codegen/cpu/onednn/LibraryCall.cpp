@@ -89,6 +89,8 @@ static rules::CallShape getShape(plan::CallAttr call, bool integers) {
   if (auto layer = call.getDetailsAs<plan::RecurrentAttr>())
     shape.resets_first =
         layer.getCell() == plan::Cell::gru && !layer.getHiddenBias();
+  if (auto packed = call.getDetailsAs<plan::PackedDotAttr>())
+    shape.bits = packed.getBits();
   return shape;
 }
 

@@ -15,14 +15,13 @@
 
 #include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
-#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/ThreadProduct.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <algorithm>
 #include <atomic>
 #include <omp.h>
-#include <utility>
 
 namespace partita::runtime {
 
@@ -36,85 +35,6 @@ namespace {
 /// makes the softmax exactly 0.
 constexpr float kHidden = -1e30f;
 constexpr int64_t kColumnStep = 16;
-/// A matrix of a [B, H, rows, columns] operand, by its strides in elements.
-struct Matrix {
-  int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
-
-  dnnl_memory_desc_t describe() const {
-    int64_t inner = columns == 1 ? 1 : column_stride;
-    return stridedDesc({rows, columns},
-                       {rows == 1 ? columns * inner : row_stride, inner});
-  }
-};
-
-/// lhs[rows, inner] . rhs[inner, columns], for one thread.
-struct Product {
-  Matrix lhs, rhs, result;
-  ProductPrimitive made;
-
-  /// Starting the library takes as long as so many multiplications.
-  static constexpr int64_t kSmall = 256;
-  bool isSmall() const {
-    return lhs.rows * lhs.columns * rhs.columns <= kSmall;
-  }
-
-  Status make(OnednnContext &context) {
-    if (isSmall())
-      return Status();
-    return made.make(context, lhs.describe(), rhs.describe(), result.describe(),
-                     "this attention");
-  }
-
-  void runSmall(const float *left, const float *right, float *out) const {
-    for (int64_t i = 0; i < result.rows; ++i)
-      for (int64_t j = 0; j < result.columns; ++j) {
-        float sum = 0;
-        for (int64_t k = 0; k < lhs.columns; ++k)
-          sum += left[i * lhs.row_stride + k * lhs.column_stride] *
-                 right[k * rhs.row_stride + j * rhs.column_stride];
-        out[i * result.row_stride + j * result.column_stride] = sum;
-      }
-  }
-};
-
-/// A product's arguments for one thread.
-struct Arguments {
-  OwnedMemory lhs, rhs, result, scratch;
-  dnnl_exec_arg_t list[4];
-
-  Status make(OnednnContext &context, const Product &product) {
-    if (product.isSmall())
-      return Status();
-    const dnnl_memory_desc_t left = product.lhs.describe(),
-                             right = product.rhs.describe(),
-                             out = product.result.describe();
-    for (auto [desc, memory] :
-         {std::pair(&left, &lhs), std::pair(&right, &rhs),
-          std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
-      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
-          !status.ok())
-        return status;
-    list[0] = {DNNL_ARG_SRC, lhs.get()};
-    list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
-    list[2] = {DNNL_ARG_DST, result.get()};
-    list[3] = {DNNL_ARG_SCRATCHPAD, scratch.get()};
-    return Status();
-  }
-
-  bool run(const Product &product, dnnl_stream_t stream, float *left,
-           float *right, float *out) {
-    if (product.isSmall()) {
-      product.runSmall(left, right, out);
-      return true;
-    }
-    dnnl_memory_set_data_handle(lhs.get(), left);
-    dnnl_memory_set_data_handle(rhs.get(), right);
-    dnnl_memory_set_data_handle(result.get(), out);
-    return dnnl_primitive_execute(product.made.primitive.get(), stream,
-                                  product.made.scratch_bytes ? 4 : 3,
-                                  list) == dnnl_success;
-  }
-};
 
 class Attention final : public Task {
 public:
@@ -180,11 +100,9 @@ public:
       uint8_t *own = data + i * workerBytes();
       workers[i]->buffer = reinterpret_cast<float *>(own);
       for (size_t kind = 0; kind < kinds.size(); ++kind)
-        for (Arguments *arguments :
+        for (ThreadArguments *arguments :
              {&workers[i]->scores[kind], &workers[i]->sums[kind]})
-          if (arguments->scratch.get())
-            dnnl_memory_set_data_handle(arguments->scratch.get(),
-                                        own + scoreBytes());
+          arguments->useScratch(own + scoreBytes());
     }
   }
 
@@ -199,11 +117,11 @@ private:
   /// Blocks of one size.
   struct Kind {
     int64_t rows, columns;
-    Product scores, sums;
+    ThreadProduct scores, sums;
   };
   struct Worker {
     OwnedStream stream;
-    std::vector<Arguments> scores, sums; ///< by kind
+    std::vector<ThreadArguments> scores, sums; ///< by kind
     float *buffer = nullptr;
   };
 
@@ -233,8 +151,9 @@ private:
       sums.lhs = {count, columns, columns, 1};
       sums.rhs = {columns, width, v().strides[2], v().strides[3]};
       sums.result = {count, width, result.strides[2], result.strides[3]};
-      for (Product *product : {&scores, &sums})
-        if (Status status = product->make(context); !status.ok())
+      for (ThreadProduct *product : {&scores, &sums})
+        if (Status status = product->make(context, "this attention");
+            !status.ok())
           return status;
     }
     return Status();

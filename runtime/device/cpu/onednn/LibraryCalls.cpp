@@ -31,6 +31,8 @@ resolveCall(const abi::Call &call,
     optional(attention->mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
     optional(attention->mask_add(), resolved.has_mask_add, resolved.mask_add);
   }
+  if (const abi::PackedDot *packed = call.details_as_PackedDot())
+    optional(packed->zeros(), resolved.has_zeros, resolved.zeros);
   if (const abi::Recurrent *layer = call.details_as_Recurrent())
     for (auto [view, to] :
          {std::pair(layer->lengths(), &resolved.lengths),
@@ -70,6 +72,8 @@ rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,
   if (const abi::Recurrent *layer = call.details_as_Recurrent())
     shape.resets_first =
         layer->cell() == abi::Cell::gru && !layer->hidden_bias();
+  if (const abi::PackedDot *packed = call.details_as_PackedDot())
+    shape.bits = packed->bits();
   return shape;
 }
 

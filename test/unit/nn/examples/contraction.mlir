@@ -113,6 +113,19 @@ func.func @conv_dw_groups(%x: tensor<1x8x6x8xf32>, %dy: tensor<1x3x2x12xf32>) ->
   return %r : tensor<12x4x3x3xf32>
 }
 
+func.func @packed_dot(%x: tensor<2x4x32xf32>, %w: tensor<6x2x8xui8>, %s: tensor<6x2xf32>) -> tensor<2x4x6xf32> attributes {
+    rule = "([i,j,kl],[m,k,n],[m,k])->([i,j,m]) reduction={k} replicated={l,n}"} {
+  %r = nn.packed_dot %x, %w, %s bits 4 : tensor<2x4x32xf32>, tensor<6x2x8xui8>, tensor<6x2xf32> -> tensor<2x4x6xf32>
+  return %r : tensor<2x4x6xf32>
+}
+
+// The last block is not whole.
+func.func @packed_dot_zeros(%x: tensor<4x30xf32>, %w: tensor<6x2x4xui8>, %s: tensor<6x2xf32>, %z: tensor<6x2xf32>) -> tensor<4x6xf32> attributes {
+    rule = "([i,k],[l,j,m],[l,j],[l,j])->([i,l]) replicated={j,k,m}"} {
+  %r = nn.packed_dot %x, %w, %s zeros %z : tensor<6x2xf32> bits 2 : tensor<4x30xf32>, tensor<6x2x4xui8>, tensor<6x2xf32> -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
 func.func @attention(%q: tensor<2x4x6x3xf32>, %k: tensor<2x4x5x3xf32>, %v: tensor<2x4x5x2xf32>) -> tensor<2x4x6x2xf32> attributes {
     rule = "([i,j,k,n],[i,j,m,n],[i,j,m,l])->([i,j,k,l]) replicated={m,n}"} {
   %r = nn.attention %q, %k, %v scale 0.5 : tensor<2x4x6x3xf32>, tensor<2x4x5x3xf32>, tensor<2x4x5x2xf32> -> tensor<2x4x6x2xf32>

@@ -82,6 +82,10 @@ int64_t workspaceRoom(const CallShape &call, bool packed) {
   case abi::CallKind::recurrent:
     return recurrentRoom(call.operands[0][1], call.operands[1][2],
                          call.operands[0][3]);
+  case abi::CallKind::packed_dot:
+    return packedDotRoom(
+        call.operands[0][0], call.operands[1][0],
+        times(times(call.operands[1][1], call.operands[1][2]), 8 / call.bits));
   default:
     return 0;
   }
@@ -297,6 +301,24 @@ int64_t attentionBlockRows(int64_t rows) {
 int64_t attentionScoreRoom(int64_t rows, int64_t columns) {
   return roundUp(times(times(attentionBlockRows(rows), columns), kElement),
                  kScratchAlignment);
+}
+
+PackedDotTiles tilePackedDot(int64_t rows, int64_t columns, int64_t depth) {
+  // A tile of the weights stays in the second-level cache while all of its rows
+  // of x pass, which are so many that unpacking costs little.
+  constexpr int64_t kTileWeights = int64_t(1) << 18, kTileRows = 256,
+                    kVector = 16;
+  const int64_t width =
+      std::clamp(kTileWeights / std::max<int64_t>(depth, 1) / kVector * kVector,
+                 kVector, kTileRows);
+  const int64_t held = std::min(columns, width);
+  return {std::min(rows, kTileRows), held, roundUp(held, kVector)};
+}
+
+int64_t packedDotRoom(int64_t rows, int64_t columns, int64_t depth) {
+  const int64_t held =
+      rows <= kFewRows ? rows : tilePackedDot(rows, columns, depth).step;
+  return roundUp(times(times(held, depth), kElement), kScratchAlignment);
 }
 
 int64_t recurrentStateRoom(int64_t batch, int64_t hidden) {

@@ -34,6 +34,7 @@ struct CallShape {
   bool integers = false;     ///< the second operand has elements of 8 bits
   bool winograd = false;     ///< a convolution by Winograd's method
   bool resets_first = false; ///< a gru that resets before its product
+  int64_t bits = 8;          ///< of a number in packed weights
 };
 
 /// Room, in bytes, for a reordered copy of the second operand in the library's
@@ -98,6 +99,22 @@ int64_t attentionScoreRoom(int64_t rows, int64_t columns);
 /// all its states and its gates' sums, [batch, sums], while it runs.
 int64_t recurrentStateRoom(int64_t batch, int64_t hidden);
 int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums);
+
+/// At most so many rows are multiplied by packed weights as these are unpacked.
+inline constexpr int64_t kFewRows = 8;
+
+/// The part of the result [rows, columns] of a product with packed weights that
+/// a core computes at a time. `depth`: numbers in a row of weights.
+struct PackedDotTiles {
+  int64_t rows, columns;
+  int64_t step; ///< columns that unpacked weights have room for
+};
+PackedDotTiles tilePackedDot(int64_t rows, int64_t columns, int64_t depth);
+
+/// Bytes on each core for such a product: the rows of x in another order, if
+/// they are few; or else the unpacked weights of a tile. A multiple of
+/// kScratchAlignment.
+int64_t packedDotRoom(int64_t rows, int64_t columns, int64_t depth);
 
 /// The alignment of each core's scratch, so that no two cores share a cache
 /// line or a page.
