@@ -26,6 +26,26 @@ def is_right(x, y, outputs):
     return np.array_equal(outputs["sum"], x + y[:, None]) and np.array_equal(outputs["half"], y / np.float32(2))
 
 
+def check_places(model):
+    """Results keep their memory as long as somebody has them, or a part of them. Then others get it."""
+    large = []
+    for seed in range(8):
+        x, y = data(1000, seed)
+        large.append((x, y, model.run(x=x, y=y)))
+    assert all(is_right(*each) for each in large)
+    places = {outputs["sum"].ctypes.data for _, _, outputs in large}
+    assert len(places) == 8
+    part, expected = large[0][2]["sum"][3:5], large[0][2]["sum"][3:5].copy()
+    del large
+    again = set()
+    for seed in range(8):
+        x, y = data(1000, 100 + seed)
+        outputs = model.run(x=x, y=y)
+        again.add(outputs["sum"].ctypes.data)
+        assert is_right(x, y, outputs) and np.array_equal(part, expected)
+    assert again < places, (again, places)
+
+
 with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as model:
     assert [(p.name, p.type, p.shape) for p in model.inputs] == [("x", "float32", (None, 3, 8)), ("y", "float32", (None, 8))], model.inputs
     assert [p.name for p in model.outputs] == ["sum", "half"]
@@ -56,6 +76,7 @@ with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as mode
     for seed in range(5):
         model.submit(x=x, y=y)  # for nobody
 
+    check_places(model)
     fails("is given as float64", model.run, x=x.astype(np.float64), y=y)
     fails("'y' is not given", model.run, x=x)
     fails("the model has 2 inputs (x, y): give each by its name", model.run, x)

@@ -11,6 +11,7 @@ from typing import Mapping
 import numpy as np
 
 from ._library import DeviceProfileStruct, DimensionStruct, Error, Options, ProfileStruct, check, library
+from ._places import Places
 from ._ports import addresses, as_inputs, read_ports
 
 
@@ -71,6 +72,7 @@ class Model:
         self.dimensions = self._dimensions()
         self.inputs = read_ports(self._model, library.partita_input_count, library.partita_input, self.dimensions)
         self.outputs = read_ports(self._model, library.partita_output_count, library.partita_output, self.dimensions)
+        self._places = Places(len(self.outputs))
         self.step_samples: int = library.partita_step_samples(self._model)
         self.remark: str = library.partita_remark(self._model).decode()  # what the user should know of how it was loaded, in lines
 
@@ -96,7 +98,7 @@ class Model:
         outputs = {}
         for port in self.outputs:
             shape = [samples * port.entries if n is None else sizes[n] if isinstance(n, str) else n for n in port.shape]
-            outputs[port.name] = np.empty(shape, port.dtype)
+            outputs[port.name] = self._places.array(shape, port.dtype)
         ticket = ctypes.c_uint64()
         places = list(outputs.values())
         exact = (ctypes.c_int64 * max(1, len(self.dimensions)))(*(sizes[name] for name in self.dimensions))
