@@ -1,4 +1,4 @@
-//===- SharedDevices.h - Memory of devices of several plans -----*- C++ -*-===//
+//===- SharedDevices.h - What devices of several plans share ----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +7,9 @@
 //
 // An artifact may have several plans: the same model for several sizes of its
 // dimensions. Sessions of such plans may share memory if they never compute at
-// the same time. Each device then has one arena for all plans. Each constant
-// and each packed weight exists once if the plans have the same bytes for it.
+// the same time. Each device then has one arena for all plans, and one thread.
+// Each constant and each packed weight exists once if the plans have the same
+// bytes for it.
 //
 //   auto shared = std::make_shared<SharedDevices>(arenaBytes);
 //   options.shared = shared;
@@ -20,6 +21,8 @@
 
 #ifndef PARTITA_RUNTIME_DEVICE_SHAREDDEVICES_H
 #define PARTITA_RUNTIME_DEVICE_SHAREDDEVICES_H
+
+#include "runtime/base/DeviceThread.h"
 
 #include <cstddef>
 #include <functional>
@@ -62,6 +65,16 @@ public:
     return share;
   }
 
+  /// The thread of a device, where sessions have threads for their devices.
+  /// Throws std::system_error if it cannot be started.
+  std::shared_ptr<DeviceThread> thread(int device) {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<DeviceThread> &found = threads[device];
+    if (!found)
+      found = std::make_shared<DeviceThread>();
+    return found;
+  }
+
   void releaseUnread() {
     std::lock_guard<std::mutex> lock(mutex);
     for (auto &[device, share] : shares)
@@ -72,6 +85,7 @@ private:
   const std::vector<size_t> sizes;
   std::mutex mutex;
   std::map<int, std::shared_ptr<DeviceShare>> shares;
+  std::map<int, std::shared_ptr<DeviceThread>> threads;
 };
 
 } // namespace partita::runtime

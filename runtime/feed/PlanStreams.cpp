@@ -43,6 +43,7 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
   if (plans > 1) {
     session.shared =
         std::make_shared<runtime::SharedDevices>(largestArenas(self->choice));
+    session.lone_thread = true;
     options.devices_lock = std::make_shared<TicketLock>();
   }
   for (size_t plan = 0; plan < plans; ++plan) {

@@ -43,9 +43,17 @@ struct Session::Impl {
     /// Whether it may be given a step while those before it are at work.
     bool overlaps = false;
     std::unique_ptr<Executor> executor;
-    std::thread thread;
-    std::thread waiter;              ///< for the ends of its steps
-    std::atomic<uint32_t> given = 0; ///< steps that the device was given
+    std::shared_ptr<DeviceThread> thread; ///< null: that of the caller
+    std::thread waiter;                   ///< for the ends of its steps
+    std::atomic<uint32_t> given = 0;      ///< steps that the device was given
+  };
+  struct Step;
+  /// A device's part of a step, for its thread.
+  struct Part final : DeviceThread::Job {
+    Impl *session = nullptr;
+    size_t worker = 0;
+    Step *step = nullptr;
+    void run() override;
   };
   /// A step that is under way, or free.
   struct Step {
@@ -61,6 +69,7 @@ struct Session::Impl {
     std::vector<int64_t> busy;                     ///< likewise
     std::vector<BadIndex> bad;                     ///< under the mutex
     std::vector<NanOrigin> origins;                ///< likewise
+    std::vector<Part> parts;                       ///< by worker
   };
 
   std::shared_ptr<const Artifact> artifact;
@@ -78,7 +87,8 @@ struct Session::Impl {
   /// What devices work on, by the steps' numbers. The last device that is done
   /// with one counts `completed` up; the counters go around.
   std::array<Step *, kMostSteps> ring = {};
-  std::atomic<uint32_t> submitted = 0, completed = 0;
+  uint32_t submitted = 0;
+  std::atomic<uint32_t> completed = 0;
   std::atomic<bool> stopping = false;
   uint64_t tickets = 0;
   bool dropped_nan = false;
@@ -106,11 +116,12 @@ struct Session::Impl {
   Status start();
   Status loadDrivers();
   Status checkWeights() const;
+  void describeParts(Step &step);
   void loadDevice(size_t worker);
-  void work(size_t worker);
   void awaitEnds(size_t worker);
   void fail(const Status &status);
-  bool isAlone() const { return workers.size() == 1; }
+  /// Whether the one device works in the caller's thread.
+  bool isInCaller() const { return !workers.front().thread; }
   void hand(Step &step);
   void await(const Step &step);
   void carryOut(size_t worker, Step &step);
@@ -124,17 +135,17 @@ struct Session::Impl {
   Status chooseDevices();
 };
 
+void Session::Impl::Part::run() { session->carryOut(worker, *step); }
+
 Session::Impl::~Impl() {
   // What is under way needs all devices.
   for (const Step &step : steps)
     if (step.taken)
       await(step);
   stopping = true;
-  submitted.fetch_add(1);
-  submitted.notify_all();
   for (Worker &worker : workers) {
-    if (worker.thread.joinable())
-      worker.thread.join();
+    if (worker.thread)
+      worker.thread->drain();
     worker.given.fetch_add(1);
     worker.given.notify_all();
     if (worker.waiter.joinable())
@@ -282,8 +293,19 @@ Status Session::Impl::load() {
     step.binding.outputs.reserve(static_cast<size_t>(length(plan().outputs())));
     step.events.resize(workers.size());
     step.busy.resize(workers.size());
+    describeParts(step);
   }
+  describeParts(loading);
   return start();
+}
+
+void Session::Impl::describeParts(Step &step) {
+  step.parts.resize(workers.size());
+  for (size_t i = 0; i < workers.size(); ++i) {
+    step.parts[i].session = this;
+    step.parts[i].worker = i;
+    step.parts[i].step = &step;
+  }
 }
 
 void Session::Impl::loadDevice(size_t number) {
@@ -298,12 +320,14 @@ void Session::Impl::loadDevice(size_t number) {
 }
 
 Status Session::Impl::start() {
-  if (isAlone())
+  if (workers.size() == 1 && !options.lone_thread)
     affinity = std::make_unique<SavedAffinity>();
   else
     for (size_t i = 0; i < workers.size(); ++i) {
       try {
-        workers[i].thread = std::thread([this, i] { work(i); });
+        workers[i].thread = options.shared
+                                ? options.shared->thread(workers[i].device)
+                                : std::make_shared<DeviceThread>();
         if (workers[i].overlaps)
           workers[i].waiter = std::thread([this, i] { awaitEnds(i); });
       } catch (const std::system_error &error) {
@@ -333,16 +357,6 @@ Status Session::Impl::start() {
   if (options.profile)
     events.reserve(most);
   return Status();
-}
-
-void Session::Impl::work(size_t worker) {
-  SignalMask mask;
-  for (uint32_t next = 0;; ++next) {
-    submitted.wait(next);
-    if (stopping)
-      return;
-    carryOut(worker, *ring[next % kMostSteps]);
-  }
 }
 
 /// The ends of the steps that a device was given, in their order.
@@ -414,22 +428,21 @@ void Session::Impl::finish(Step &step) {
 /// Puts a step behind those that devices work on. A session of one device does
 /// it at once, or gives it to the device.
 void Session::Impl::hand(Step &step) {
-  step.number = submitted.load();
+  step.number = submitted;
   step.dropped = false;
   step.failed = false;
   step.bad.clear();
   step.origins.clear();
   step.running = static_cast<uint32_t>(workers.size());
   ring[step.number % kMostSteps] = &step;
-  if (isAlone()) {
+  submitted = step.number + 1;
+  if (isInCaller()) {
     SignalMask mask;
-    carryOut(0, step);
-    submitted.store(step.number + 1);
-    return;
+    return carryOut(0, step);
   }
   StepScope::stayOutside();
-  submitted.store(step.number + 1);
-  submitted.notify_all();
+  for (Part &part : step.parts)
+    workers[part.worker].thread->post(part);
 }
 
 void Session::Impl::await(const Step &step) {
@@ -437,13 +450,13 @@ void Session::Impl::await(const Step &step) {
   auto isLeft = [&](uint32_t seen) {
     return static_cast<int32_t>(seen - wanted) < 0;
   };
-  if (isAlone() && workers[0].overlaps) {
+  if (isInCaller() && workers[0].overlaps) {
     std::lock_guard<std::mutex> lock(ends);
     for (uint32_t next = completed; isLeft(next); ++next)
       awaitEnd(0, *ring[next % kMostSteps]);
     return;
   }
-  if (!isAlone())
+  if (!isInCaller())
     StepScope::stayOutside();
   for (uint32_t seen = completed.load(); isLeft(seen); seen = completed.load())
     completed.wait(seen);
@@ -590,7 +603,7 @@ Status Session::wait(uint64_t ticket) {
 }
 
 bool Session::overlapsSteps() const {
-  return !impl->isAlone() || impl->workers[0].overlaps;
+  return !impl->isInCaller() || impl->workers[0].overlaps;
 }
 
 const std::vector<BadIndex> &Session::badIndices() const { return impl->bad; }

@@ -20,9 +20,10 @@
 //   auto second = (*session)->submit(other);
 //   Status status = (*session)->wait(*first);
 //
-// A session of one device has no thread of its own. `create`, `run` and
-// `submit` work in the calling thread, and must be called from the same one. If
-// that device is a GPU, `submit` gives it the step, and `wait` waits for it.
+// A session of one device has no thread of its own, unless the options say so.
+// `create`, `run` and `submit` work in the calling thread, and must be called
+// from the same one. If that device is a GPU, `submit` gives it the step, and
+// `wait` waits for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,9 +73,12 @@ struct SessionOptions {
   /// Look for the instructions that make NaN, or infinities, too. A step then
   /// looks at everything that it reads and writes: see Session::nanOrigins.
   Search search = Search::none;
-  /// Memory for sessions of an artifact's other plans, too (SharedDevices.h);
-  /// null: the session has its own.
+  /// Memory and threads for sessions of an artifact's other plans, too
+  /// (SharedDevices.h); null: the session has its own.
   std::shared_ptr<SharedDevices> shared;
+  /// A lone device has a thread, too: sessions that share it are used by
+  /// several threads.
+  bool lone_thread = false;
   /// The hardware of each device of the plan (DeviceOptions.places).
   std::vector<int> places = {};
   bool graphs = true; ///< DeviceOptions.graphs

@@ -142,6 +142,44 @@ TEST_P(PlanStreamsTest, FindsPlansByTheirSizes) {
   EXPECT_FALSE(plans.find({{"m", 8}}).ok());
 }
 
+/// Jobs that note the order in which they run.
+struct Noted final : runtime::DeviceThread::Job {
+  std::vector<int> *order = nullptr;
+  int number = 0;
+  void run() override { order->push_back(number); }
+};
+
+TEST(DeviceThread, RunsJobsInTheOrderOfEachWhoPosts) {
+  constexpr int kEach = 500;
+  std::vector<int> order;
+  std::vector<Noted> jobs(4 * kEach);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].order = &order;
+    jobs[i].number = static_cast<int>(i);
+  }
+  {
+    runtime::DeviceThread device;
+    std::vector<std::thread> posting;
+    for (int t = 0; t < 3; ++t)
+      posting.emplace_back([&, t] {
+        for (int i = 0; i < kEach; ++i)
+          device.post(jobs[static_cast<size_t>(t * kEach + i)]);
+        device.drain();
+      });
+    for (std::thread &thread : posting)
+      thread.join();
+    EXPECT_EQ(order.size(), 3u * kEach);
+    for (int i = 3 * kEach; i < 4 * kEach; ++i)
+      device.post(jobs[static_cast<size_t>(i)]);
+  }
+  ASSERT_EQ(order.size(), 4u * kEach) << "the end waits for what was posted";
+  int last[4] = {-1, -1, -1, -1};
+  for (int number : order) {
+    EXPECT_GT(number, last[number / kEach]);
+    last[number / kEach] = number;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, PlanStreamsTest, ::testing::Values(1, 2, 4));
 
 } // namespace
