@@ -82,6 +82,17 @@ public:
     return true;
   }
 
+  /// How products of a model of f32 may be computed with halves.
+  enum class HalfProducts {
+    none,  ///< they are no faster
+    plain, ///< with operands and a result of halves
+    fused ///< a bias is added, and a ReLU applied, before the result is rounded
+  };
+  virtual HalfProducts getHalfProducts(mlir::Operation *op,
+                                       mlir::FloatType half) const {
+    return HalfProducts::fused;
+  }
+
   /// What else the compiler decides for the library; null: nothing.
   virtual const CallTuning *getCallTuning() const { return nullptr; }
 
@@ -103,8 +114,9 @@ public:
 
   /// An upper bound on the bytes of scratch per core that the call needs beyond
   /// what every call may use. `packed`: operands that may be packed are known
-  /// at load.
-  virtual int64_t getScratchBytes(plan::CallAttr call, bool packed) const = 0;
+  /// at load. `element`: the type of the second operand, or of the only one.
+  virtual int64_t getScratchBytes(plan::CallAttr call, bool packed,
+                                  mlir::Type element) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Kernels

@@ -78,13 +78,15 @@ LogicalResult checkPrecision(Location loc, const CompileOptions &options,
   if (options.mixedPrecision == "f16" && !options.autodiff.loss.empty())
     return emitError(loc) << "--mixed-precision f16: small derivatives would "
                              "be 0 in f16; give --mixed-precision bf16";
+  if (options.mixedPrecision == "bf16")
+    return success();
   for (const std::string &target : getTargets(options, targets))
     if (!codegen::findBackend(codegen::splitTarget(target).first)
              ->hasCpuLevels())
       return success();
   if (options.autodiff.results != autodiff::LossResults::evaluation)
     emitRemark(loc) << "--mixed-precision " << options.mixedPrecision
-                    << " changes nothing: CPUs compute in f32";
+                    << " changes nothing: CPUs multiply bf16 or f32";
   return success();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
 
@@ -51,15 +52,18 @@ Value getBias(Operation *user, Value value) {
 
 class Halving {
 public:
+  using Backend = codegen::Backend;
+
   Halving(func::FuncOp function, FloatType half)
-      : b(function.getContext()), block(function.getBody().front()),
-        half(half) {
+      : function(function), b(function.getContext()),
+        block(function.getBody().front()), half(half) {
     // Asked before anything changes.
     analysis::Rates rates;
     for (Operation &op : block) {
       OperandRange factors = getFactors(&op);
       if (!factors.empty() && llvm::all_of(factors, isF32) &&
-          isF32(op.getResult(0)) && !rates.isLoad(&op))
+          isF32(op.getResult(0)) && !rates.isLoad(&op) &&
+          allCompute(&op, Backend::HalfProducts::plain))
         products.push_back(&op);
       if (isa<nn::BroadcastOp>(op) &&
           rates.getRate(op.getResult(0)) <= Rate::step)
@@ -77,6 +81,13 @@ public:
   }
 
 private:
+  /// Whether all devices multiply halves at least so.
+  bool allCompute(Operation *op, Backend::HalfProducts how) const {
+    return codegen::allBackends(function, [&](const Backend &backend) {
+      return backend.getHalfProducts(op, half) >= how;
+    });
+  }
+
   void visit(Operation *op) {
     IRMapping halves;
     for (Value factor : getFactors(op))
@@ -84,7 +95,8 @@ private:
     Value was = op->getResult(0), is = clone(op, halves);
     // What a library adds to its product before it rounds. A ReLU of what is
     // rounded is what is rounded of a ReLU.
-    while (was.hasOneUse()) {
+    const bool isFused = allCompute(op, Backend::HalfProducts::fused);
+    while (isFused && was.hasOneUse()) {
       Operation *user = *was.user_begin();
       Value bias = getBias(user, was);
       if (!isa<nn::ReluOp>(user) && !biases.contains(bias))
@@ -174,6 +186,7 @@ private:
     return known[x] = result;
   }
 
+  func::FuncOp function;
   OpBuilder b;
   Block &block;
   const FloatType half;
@@ -196,14 +209,7 @@ struct MixedPrecisionPass : impl::MixedPrecisionPassBase<MixedPrecisionPass> {
     return success();
   }
 
-  void runOnOperation() override {
-    // No level of CPUs has arithmetic of halves.
-    if (!codegen::allBackends(getOperation(),
-                              [](const codegen::Backend &backend) {
-                                return backend.hasCpuLevels();
-                              }))
-      Halving(getOperation(), half).run();
-  }
+  void runOnOperation() override { Halving(getOperation(), half).run(); }
 
   FloatType half;
 };

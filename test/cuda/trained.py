@@ -31,6 +31,8 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from execute import EMULATOR, TARGET, compile_for_gpus, need_emulator
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run, some
+from mixed_precision import LAYERS_FLAGS, compare_with_numpy, write_layers
+from mixed_precision import STEPS as MIXED_STEPS
 from training import case_named, parameters_of, train, write_data, write_model
 
 import numpy as np
@@ -49,7 +51,6 @@ FOUND = 0.4  # of the waits of streams. Many guard what others guard, too, or wh
 PARAMETERS = 150
 # Parameters that a launch updates.
 AT_ONCE = 64
-MIXED_BATCH = 16
 OPTIMIZERS = ("sgd,learning_rate=0.1", "adagrad", "adamw")
 
 
@@ -223,49 +224,11 @@ def check_kinds(work):
     print(f"{count} pipelines of GPUs and CPUs learn as the CPU does, and one in processes as in one")
 
 
-def as_bf16(array):
-    """Rounded to the nearest number of bf16, to the even one of two; as f64."""
-    bits = np.asarray(array, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.float64)
-
-
-def mixed_by_numpy(parameters, x, target, steps, rate, rounded):
-    """Steps of SGD of two layers and a mean squared error, of two micro-batches. `rounded`: what each product reads and gives."""
-    w, b, v, c = (np.float64(parameters[name]) for name in ("w", "b", "v", "c"))
-    for step in range(steps):
-        sums = [np.zeros_like(each) for each in (w, b, v, c)]
-        samples = slice(step * 2 * MIXED_BATCH, (step + 1) * 2 * MIXED_BATCH)
-        for part, wanted in zip(np.split(x[samples], 2), np.split(target[samples], 2)):
-            read = rounded(part)
-            a = rounded(read @ rounded(w) + rounded(b))
-            h = np.maximum(a, 0)
-            dy = (rounded(h @ rounded(v) + rounded(c)) - wanted) / wanted.size  # 2 / (2 micro-batches)
-            da = rounded(rounded(dy) @ rounded(v).T) * (a > 0)
-            for sum, each in zip(sums, (rounded(read.T @ rounded(da)), da.sum(0), rounded(h.T @ rounded(dy)), dy.sum(0))):
-                sum += each
-        w, b, v, c = (np.float64(np.float32(each - rate * sum)) for each, sum in zip((w, b, v, c), sums))
-    return {"w": w, "b": b, "v": v, "c": c}
-
-
 def check_mixed(work):
-    noise, g, steps, rate = np.random.default_rng(9), Graph(np.float32), 6, 0.5
-    parameters = {"w": 0.3 * noise.standard_normal((24, 40)), "b": 0.3 * noise.standard_normal(40), "v": 0.3 * noise.standard_normal((40, 8)), "c": 0.3 * noise.standard_normal(8)}
-    g.node("Add", g.node("MatMul", g.node("Relu", g.node("Add", g.node("MatMul", "x", "w"), "b")), "v"), "c", outputs=["y"])
-    onnx.save(g.model(("x", g.kind, [MIXED_BATCH, 24]), ("y", g.kind, [MIXED_BATCH, 8]), parameters), work / "layers.onnx")
-    arrays = {"x": noise.standard_normal((2 * MIXED_BATCH * steps, 24)).astype(np.float32), "t": noise.standard_normal((2 * MIXED_BATCH * steps, 8)).astype(np.float32)}
-    for name, array in arrays.items():
-        np.save(work / f"layers.{name}.npy", array)
-    flags = ["--loss", "mse:y:t", "--optimizer", f"sgd,learning_rate={rate}", "--micro-batches", 2, "--mixed-precision", "bf16"]
-    layers = Learner("layers", work / "layers.onnx", flags, [word for name in arrays for word in ("--data", f"{name}={work}/layers.{name}.npy")])
-    _, exported = learn(work, layers, "mixed", env=environment(), steps=steps)
-    found, begun = parameters_of(exported), parameters_of(layers.model)
-    off = {}
-    for name, rounded in (("bf16", as_bf16), ("f32", np.float64)):
-        wanted = mixed_by_numpy(begun, arrays["x"], arrays["t"], steps, rate, rounded)
-        off[name] = max(np.linalg.norm(found[each] - wanted[each]) / np.linalg.norm(wanted[each] - begun[each]) for each in wanted)
-    # A sum that is added in another order is rounded to a neighbour now and then.
-    if not off["bf16"] < 1e-3 < off["f32"]:
-        raise Failure(f"products of bf16: of what was learned, {off['bf16']:.1e} differs from NumPy's with roundings, and {off['f32']:.1e} from that without")
+    model, arrays, data = write_layers(work)
+    layers = Learner("layers", model, LAYERS_FLAGS, data)
+    _, exported = learn(work, layers, "mixed", env=environment(), steps=MIXED_STEPS)
+    compared = compare_with_numpy(model, arrays, exported, fused=True)
 
     count, tokens = 0, case_learner(work, "transformer-adamw")
     tokens.flags += ["--mixed-precision", "bf16"]
@@ -289,7 +252,7 @@ def check_mixed(work):
         status, _ = run([BIN / "partita-run", artifact, "--test-data", vectors, "--rtol", "1e-7", "--atol", "1e-7"], env=environment(), expect=None)
         if status != 1:
             raise Failure(f"--mixed-precision {kind} rounds nothing")
-    print(f"products of bf16: NumPy's parameters, to {off['bf16']:.1e} of what was learned ({off['f32']:.1e} without roundings); {count} plans; a model infers")
+    print(f"products of bf16: {compared}; {count} plans; a model infers")
 
 
 def first_module(text):

@@ -530,9 +530,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       "(libnvrtc.so), when the artifact is loaded; without the flag "
       "its products are calls, and its softmax a kernel");
   app.add_option("--mixed-precision", compile.mixedPrecision,
-                 "compute products of matrices, convolutions and attention of "
-                 "an f32 model in bf16 or f16, and everything else in f32: "
-                 "on GPUs several times as fast; a training needs bf16")
+                 "compute products of matrices of an f32 model in bf16, and "
+                 "everything else in f32; on GPUs convolutions and attention, "
+                 "too, and in f16 if wanted. Several times as fast on GPUs, "
+                 "twice on CPUs with AVX512_BF16; a training needs bf16")
       ->check(CLI::IsMember({"bf16", "f16"}));
   app.add_option("--workspace", compile.partition.workspaceMiB,
                  "room for the library's scratch, MiB on each core (default: "

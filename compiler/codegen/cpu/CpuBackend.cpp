@@ -67,10 +67,16 @@ public:
     return onednn::matchLibraryCall(ops, inputs, results);
   }
 
+  HalfProducts getHalfProducts(Operation *op, FloatType half) const override {
+    return isa<nn::DotOp>(op) && half.isBF16() ? HalfProducts::plain
+                                               : HalfProducts::none;
+  }
+
   const CallTuning *getCallTuning() const override { return &tuning; }
 
-  int64_t getScratchBytes(plan::CallAttr call, bool packed) const override {
-    return onednn::getScratchBytes(call, packed);
+  int64_t getScratchBytes(plan::CallAttr call, bool packed,
+                          Type element) const override {
+    return onednn::getScratchBytes(call, packed, element);
   }
 
   void registerDialects(DialectRegistry &registry) const override {

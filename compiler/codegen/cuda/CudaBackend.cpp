@@ -152,7 +152,7 @@ public:
   int64_t getWeightAlignment() const override {
     return rules::kGpuWeightAlignment;
   }
-  int64_t getScratchBytes(plan::CallAttr call, bool) const override {
+  int64_t getScratchBytes(plan::CallAttr call, bool, Type) const override {
     const bool pool = call.getKind() == plan::CallKind::pool_max ||
                       call.getKind() == plan::CallKind::pool_avg;
     return pool ? 0 : rules::kGpuWorkspace - kCommonWorkspace;

@@ -116,12 +116,15 @@ private:
   void visitWorkspace(plan::CallOp call) {
     plan::CallAttr attr = call.getCall();
     bool isPacked = true;
+    Type element;
     for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
       Value slot = getSlot(call, view);
       isPacked &= isParameter(slot) || !getPackedBytes(attr, index, slot);
+      if (index < 2)
+        element = getElementType(slot);
     }
-    workspace =
-        std::max(workspace, perCall + backend.getScratchBytes(attr, isPacked));
+    workspace = std::max(
+        workspace, perCall + backend.getScratchBytes(attr, isPacked, element));
   }
 
   const codegen::Backend &backend;

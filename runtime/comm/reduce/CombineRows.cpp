@@ -14,7 +14,7 @@
 #include "runtime/comm/reduce/CombineRows.h"
 
 #include "runtime/base/LevelName.h"
-#include "runtime/comm/reduce/SmallFloats.h"
+#include "runtime/base/SmallFloats.h"
 
 #include <stddef.h>
 

@@ -279,16 +279,20 @@ int64_t CpuDevice::largestRoom() const {
       return;
     Extents operands;
     std::vector<bool> constant;
+    abi::DType right = abi::DType::f32;
     for (const abi::View *view : *call->operands()) {
       operands.emplace_back();
       if (view->shape())
         operands.back().assign(view->shape()->begin(), view->shape()->end());
-      const abi::Space space = program.slots()->Get(view->slot())->space();
+      const abi::Slot &slot = *program.slots()->Get(view->slot());
+      const abi::Space space = slot.space();
+      if (operands.size() <= 2)
+        right = slot.dtype();
       constant.push_back(space == abi::Space::weight ||
                          space == abi::Space::constant);
     }
     largest =
-        std::max(largest, workspaceRoom(*call, operands,
+        std::max(largest, workspaceRoom(*call, operands, right,
                                         constant.size() > 1 && constant[1]));
   };
   for (int64_t i = 0; i < length(program.load()); ++i)

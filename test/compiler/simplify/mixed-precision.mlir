@@ -88,12 +88,22 @@ module attributes {plan.target = "cuda:sm_90"} {
 
 // -----
 
-// CPUs would compute halves in f32.
+// CPUs multiply matrices of bf16, and nothing else. A bias is added to what was rounded.
 // CHECK-LABEL: func.func @cpus
-// CHECK-NOT: bf16
+// CHECK: %[[P:.*]] = nn.dot {{.*}} : tensor<8x4xbf16>, tensor<4x2xbf16> -> tensor<8x2xbf16>
+// CHECK: %[[P32:.*]] = nn.cast %[[P]] : tensor<8x2xbf16> -> tensor<8x2xf32>
+// CHECK: %[[S:.*]] = nn.add %[[P32]], %{{.*}} : tensor<8x2xf32>
+// CHECK: nn.relu %[[S]] : tensor<8x2xf32>
+// CHECK: nn.conv {{.*}} : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x6x6xf32>
+// F16-LABEL: func.func @cpus
+// F16-NOT: f16
 module attributes {plan.target = "cpu"} {
-  func.func @cpus(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>) -> tensor<8x2xf32> {
+  func.func @cpus(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>, %b: tensor<2xf32>, %i: tensor<1x3x8x8xf32>, %k: tensor<4x3x3x3xf32>) -> (tensor<8x2xf32>, tensor<1x4x6x6xf32>) {
     %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
-    return %0 : tensor<8x2xf32>
+    %1 = nn.broadcast %b [1] : tensor<2xf32> -> tensor<8x2xf32>
+    %2 = nn.add %0, %1 : tensor<8x2xf32>
+    %3 = nn.relu %2 : tensor<8x2xf32>
+    %4 = nn.conv %i, %k channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1 : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x6x6xf32>
+    return %3, %4 : tensor<8x2xf32>, tensor<1x4x6x6xf32>
   }
 }

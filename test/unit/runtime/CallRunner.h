@@ -9,6 +9,7 @@
 #define PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
 #include "runtime/session/Session.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
@@ -36,7 +37,12 @@ struct Tensor {
   Shape shape, strides;
   Values values;
   bool weight = false;
-  bool bytes = false; ///< the memory holds integers of 8 bits (of a weight)
+  abi::DType type = abi::DType::f32; ///< of what the memory holds
+
+  int64_t elements() const {
+    return 4 * static_cast<int64_t>(values.size()) /
+           runtime::elementBytes(type);
+  }
 
   /// Random elements; `order` lists the axes from the outermost in memory to
   /// the innermost (empty: row major).
@@ -107,24 +113,21 @@ inline PlanSpec planOf(const CallCase &call) {
   InstructionSpec spec = call.spec;
   std::vector<int> loaded; // slots, by input
   auto place = [&](const Tensor &tensor) {
-    int64_t count = static_cast<int64_t>(tensor.values.size());
+    const int64_t count = tensor.elements();
     int slot;
     if (tensor.weight) {
       slot = plan.addWeight(device, {count}, tensor.values);
-      if (tensor.bytes) {
-        plan.weights.back().dtype = abi::DType::u8;
-        plan.weights.back().shape = {4 * count};
-        SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
-        made.dtype = abi::DType::u8;
-        made.shape = {4 * count};
-        made.bytes = 4 * count;
-      }
+      plan.weights.back().dtype = tensor.type;
+      plan.weights.back().bytes = count * runtime::elementBytes(tensor.type);
     } else {
       slot = plan.addFrameSlot(device, {count}, plan.micro_batches);
       plan.inputs.push_back(
-          {"i" + std::to_string(loaded.size()), abi::DType::f32, {count}});
+          {"i" + std::to_string(loaded.size()), tensor.type, {count}});
       loaded.push_back(slot);
     }
+    SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
+    made.dtype = tensor.type;
+    made.bytes = count * runtime::elementBytes(tensor.type);
     return ViewSpec{slot, tensor.shape, tensor.strides, 0};
   };
   for (const Tensor &operand : call.operands)
@@ -153,9 +156,7 @@ inline PlanSpec planOf(const CallCase &call) {
     owner.actions.push_back({abi::ActionKind::run, m, 0});
     owner.actions.push_back({abi::ActionKind::store_output, m, 0, result.slot});
   }
-  plan.outputs.push_back({"y",
-                          abi::DType::f32,
-                          {static_cast<int64_t>(call.result.values.size())}});
+  plan.outputs.push_back({"y", call.result.type, {call.result.elements()}});
   return plan;
 }
 

@@ -108,45 +108,139 @@ TEST(Dot, PostOpsOfOneKind) {
   });
 }
 
-// Plans may have products of halves. No library for CPUs computes them here.
-TEST(Dot, OfHalves) {
-  auto load = [](abi::DType left, abi::DType right) {
-    PlanSpec plan;
-    const int device = plan.addDevice();
-    InstructionSpec dot;
-    dot.label = "fc1";
-    for (abi::DType type : {left, right, left}) {
-      dot.views.push_back({plan.addSlot(device, {4, 4}), {4, 4}, {4, 1}, 0});
-      SlotSpec &slot = plan.programs[device].slots.back();
-      slot.dtype = type;
-      slot.bytes = 16 * 2;
+/// A matrix, or a batch of them, of small integers in bf16. `transposed`: the
+/// last two dimensions lie the other way round.
+Tensor brains(const Shape &shape, unsigned seed, bool transposed = false) {
+  const int64_t count = product(shape);
+  Tensor made;
+  made.type = abi::DType::bf16;
+  made.shape = shape;
+  made.strides = denseStrides(shape);
+  if (transposed) {
+    const size_t last = shape.size() - 1;
+    made.strides[last - 1] = 1;
+    made.strides[last] = shape[last - 1];
+  }
+  made.values.resize(static_cast<size_t>(count + 1) / 2);
+  std::mt19937 generator(seed);
+  auto *elements = reinterpret_cast<uint16_t *>(made.values.data());
+  for (int64_t i = 0; i < count; ++i) {
+    const float number = static_cast<float>(int(generator() % 7) - 3);
+    uint32_t bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    elements[i] = static_cast<uint16_t>(bits >> 16);
+  }
+  return made;
+}
+
+float brainAt(const Tensor &tensor, const Shape &index) {
+  uint16_t element;
+  std::memcpy(&element,
+              reinterpret_cast<const uint16_t *>(tensor.values.data()) +
+                  tensor.at(index),
+              sizeof(element));
+  const uint32_t bits = uint32_t(element) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+/// Sums of integers are exact, and are rounded to 8 bits, halves to even.
+void expectBrains(const CallCase &call) {
+  Tensor got = call.result;
+  got.values = runCall(call);
+  ASSERT_EQ(got.values.size(), call.result.values.size());
+  const Tensor &lhs = call.operands[0], &rhs = call.operands[1];
+  int wrong = 0;
+  forEachIndex(call.result.shape, [&](const Shape &i) {
+    Shape left = i, right = i;
+    const size_t last = i.size() - 1;
+    double sum = 0;
+    for (int64_t k = 0; k < lhs.shape[last]; ++k) {
+      left[last] = right[last - 1] = k;
+      sum += double(brainAt(lhs, left)) * brainAt(rhs, right);
     }
-    plan.inputs = {{"x", left, {4, 4}}, {"y", right, {4, 4}}};
-    plan.outputs = {{"z", left, {4, 4}}};
-    plan.programs[device].units.push_back({"F0", 0, {dot}});
-    plan.programs[device].actions = {{abi::ActionKind::load_input, 0, 0, 0},
-                                     {abi::ActionKind::load_input, 0, 1, 1},
-                                     {abi::ActionKind::run, 0, 0},
-                                     {abi::ActionKind::store_output, 0, 0, 2}};
+    const double unit =
+        std::exp2(std::floor(std::log2(std::abs(sum) + .5)) - 7);
+    const double rounded = unit > 1 ? std::nearbyint(sum / unit) * unit : sum;
+    if (brainAt(got, i) != rounded && ++wrong <= 3)
+      ADD_FAILURE() << "got " << brainAt(got, i) << ", expected " << rounded;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+// By instructions for bf16, and as f32 without them.
+TEST(Dot, OfBrains) {
+  const int64_t sizes[][3] = {
+      {6, 8, 10}, {64, 128, 512}, {150, 260, 1100}, {2, 4, 1}};
+  for (auto [m, n, k] : sizes)
+    for (bool left : {false, true})
+      for (bool right : {false, true}) {
+        SCOPED_TRACE(std::to_string(m) + "x" + std::to_string(n) + "x" +
+                     std::to_string(k) + (left ? " transposed" : "") +
+                     (right ? ", right transposed" : ""));
+        CallCase call;
+        call.operands = {brains({m, k}, 1, left), brains({k, n}, 2, right)};
+        call.result = brains({m, n}, 3);
+        expectBrains(call);
+        call.operands[1].weight = true;
+        expectBrains(call);
+      }
+}
+
+TEST(Dot, OfBatchesOfBrains) {
+  CallCase call;
+  call.operands = {brains({3, 2, 70, 40}, 1),
+                   brains({3, 2, 40, 12}, 2, /*transposed=*/true)};
+  call.result = brains({3, 2, 70, 12}, 3);
+  call.operands[1].strides = {960, 480, 1, 40};
+  expectBrains(call);
+  // One right side for all, and rows of heads that lie inside rows.
+  call.operands[1] = brains({1, 1, 40, 12}, 4);
+  call.operands[0] =
+      brains({3, 70, 2, 40}, 5).seenAs({3, 2, 70, 40}, {5600, 40, 80, 1});
+  expectBrains(call);
+}
+
+TEST(Dot, OfBrainsHasTheSameBitsOnAnyNumberOfThreads) {
+  CallCase call;
+  call.operands = {brains({130, 600}, 1), brains({600, 300}, 2)};
+  call.result = brains({130, 300}, 3);
+  const Values one = runCall(call, {.threads = 1});
+  for (int threads : {2, 3}) {
+    const Values several = runCall(call, {.threads = threads});
+    EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * 4), 0);
+  }
+}
+
+// Plans may have products of f16. No library for CPUs computes them here.
+TEST(Dot, OfHalves) {
+  auto load = [](abi::DType left, abi::DType right, bool relu) {
+    CallCase call;
+    call.spec.label = "fc1";
+    call.operands = {brains({4, 4}, 1), brains({4, 4}, 2)};
+    call.result = brains({4, 4}, 3);
+    call.operands[0].type = call.result.type = left;
+    call.operands[1].type = right;
+    if (relu)
+      call.spec.post_ops.push_back({abi::PostOpKind::relu});
     const std::string path = temporary("halves.partita");
-    writeArtifact(path, plan);
+    writeArtifact(path, planOf(call));
     auto artifact = runtime::Artifact::open(path);
     ::unlink(path.c_str());
     if (!artifact)
       return artifact.status().message();
     return runtime::Session::create(*artifact, {}).status().message();
   };
-  EXPECT_NE(
-      load(abi::DType::f16, abi::DType::bf16).find("operand 1 is not f16"),
-      std::string::npos)
-      << load(abi::DType::f16, abi::DType::bf16);
-  for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
-    EXPECT_NE(load(type, type)
-                  .find(std::string("'fc1': the library computes with "
-                                    "no ") +
-                        abi::EnumNameDType(type)),
-              std::string::npos)
-        << load(type, type);
+  auto expect = [](const std::string &text, const char *part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect(load(abi::DType::f16, abi::DType::bf16, false),
+         "operand 1 is not f16");
+  expect(load(abi::DType::f16, abi::DType::f16, false),
+         "'fc1': the library computes with no f16");
+  expect(load(abi::DType::bf16, abi::DType::bf16, true),
+         "'fc1': the library computes with no bf16");
 }
 
 TEST(Conv, AllForms) {

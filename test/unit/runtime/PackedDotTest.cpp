@@ -35,7 +35,8 @@ CallCase packedCase(const Packed &shape, int64_t rows) {
   Tensor weights;
   weights.shape = {shape.rows, blocks, bytes};
   weights.strides = denseStrides(weights.shape);
-  weights.weight = weights.bytes = true;
+  weights.weight = true;
+  weights.type = abi::DType::u8;
   std::mt19937 generator(7);
   weights.values.resize(static_cast<size_t>(product(weights.shape) + 3) / 4);
   auto *numbers = reinterpret_cast<uint8_t *>(weights.values.data());
@@ -215,7 +216,7 @@ TEST(PackedDotPlan, WrongCallsAreRefused) {
   expectError("do not fit",
               [&](CallCase &wrong) { wrong.result = tensor({2, 4}); });
   expectError("operand 2 is not f32",
-              [](CallCase &wrong) { wrong.operands[2].bytes = true; });
+              [](CallCase &wrong) { wrong.operands[2].type = abi::DType::u8; });
   expectError("has weights of another type", [&](CallCase &wrong) {
     wrong.operands[1] = tensor({3, 2, 16}).asWeight();
   });

@@ -42,12 +42,19 @@ CallWork getDotWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
 
 bool isDot(Operation *op) { return isa<nn::DotOp>(op); }
 
+bool isBF16(Value value) {
+  return nn::getTensorType(value).getElementType().isBF16();
+}
+
 bool takesDot(Operation *root, Value value) {
-  return nn::multipliesIntegers(root) || isF32(value);
+  return nn::multipliesIntegers(root) || isF32(value) || isBF16(value);
 }
 
 bool matchDot(CallMatcher &call, Operation *root) {
   if (!matchDotViews(call, root))
+    return false;
+  // Nothing but the product: the library rounds before post-ops, or after them.
+  if (isBF16(root->getResult(0)) && !call.postOps.empty())
     return false;
   takeSum(call);
   return true;

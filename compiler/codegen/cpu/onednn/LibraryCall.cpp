@@ -76,12 +76,13 @@ LogicalResult checkExtents(nn::ClusterOp cluster) {
   return success();
 }
 
-static rules::CallShape getShape(plan::CallAttr call, bool integers) {
+static rules::CallShape getShape(plan::CallAttr call, Type element) {
   rules::CallShape shape;
   shape.kind = call.getKind();
   for (plan::ViewAttr view : call.getOperands())
     shape.operands.push_back(view.getShape());
-  shape.integers = integers;
+  shape.integers = element.isInteger(8);
+  shape.halves = element.isBF16();
   if (auto conv = call.getDetailsAs<plan::ConvAttr>()) {
     shape.groups = conv.getGroups();
     shape.winograd = conv.getWinograd();
@@ -98,11 +99,11 @@ std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
                                       Type element) {
   if (operand != 1)
     return std::nullopt;
-  return rules::packedRoom(getShape(call, element.isInteger(8)));
+  return rules::packedRoom(getShape(call, element));
 }
 
-int64_t getScratchBytes(plan::CallAttr call, bool packed) {
-  return rules::workspaceRoom(getShape(call, false), packed);
+int64_t getScratchBytes(plan::CallAttr call, bool packed, Type element) {
+  return rules::workspaceRoom(getShape(call, element), packed);
 }
 
 std::optional<CallWork> getCallWork(ArrayRef<Operation *> ops,

@@ -46,7 +46,7 @@ llvm::LogicalResult checkExtents(nn::ClusterOp cluster);
 
 std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
                                       mlir::Type element);
-int64_t getScratchBytes(plan::CallAttr call, bool packed);
+int64_t getScratchBytes(plan::CallAttr call, bool packed, mlir::Type element);
 
 /// The work of the call of these ops. Nothing if such calls are not measured.
 /// Products, convolutions, pools and attention are measured.

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/own/HalfProduct.h"
 #include "runtime/device/cpu/own/IntegerProduct.h"
 
 #include <algorithm>
@@ -347,6 +348,13 @@ private:
 Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
                                            OnednnContext &context,
                                            const ThreadTeam &team, bool pack) {
+  if (call.operands[0].type == abi::DType::bf16) {
+    if (hasBrainProducts())
+      if (auto task = Dot(call, context, pack).prepare();
+          task && context.chosen().rfind("ref", 0) != 0)
+        return task;
+    return prepareBrainDot(std::move(call), context, team);
+  }
   if (!multipliesIntegers(call))
     return Dot(std::move(call), context, pack).prepare();
   if (hasExactIntegers())

@@ -60,11 +60,12 @@ resolveCall(const abi::Call &call,
 namespace {
 
 rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,
-                         bool integers) {
+                         abi::DType right) {
   rules::CallShape shape;
   shape.kind = call.kind();
   shape.operands.assign(operands.begin(), operands.end());
-  shape.integers = integers;
+  shape.integers = elementBytes(right) == 1;
+  shape.halves = right == abi::DType::bf16;
   if (const abi::Conv *conv = call.details_as_Conv()) {
     shape.groups = conv->groups();
     shape.winograd = conv->winograd() && operands[0].size() == 4;
@@ -110,8 +111,8 @@ Status checkPostOps(const abi::Call &call) {
 } // namespace
 
 int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
-                      bool constant_weights) {
-  return rules::workspaceRoom(shapeOf(call, operands, false), constant_weights);
+                      abi::DType right, bool constant_weights) {
+  return rules::workspaceRoom(shapeOf(call, operands, right), constant_weights);
 }
 
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
@@ -119,7 +120,10 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             const ThreadTeam &team, bool pack) {
   if (Status status = checkPostOps(*call.call); !status.ok())
     return status;
-  if (elementBytes(call.operands.front().type) == 2)
+  if (elementBytes(call.operands.front().type) == 2 &&
+      !(call.call->kind() == abi::CallKind::dot &&
+        call.operands.front().type == abi::DType::bf16 &&
+        call.post_ops.empty()))
     return Status::error(std::string("the library computes with no ") +
                          abi::EnumNameDType(call.operands.front().type) +
                          ": compile the model for this kind of device");
@@ -129,7 +133,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   const bool constant = call.operands.size() > 1 && call.operands[1].constant;
   const rules::CallShape shape = shapeOf(
       *call.call, operands,
-      call.operands.size() > 1 && elementBytes(call.operands[1].type) == 1);
+      call.operands.size() > 1 ? call.operands[1].type : abi::DType::f32);
   // The plan has room for weights that are known now; the compiler counts by
   // the same rules.
   context.beginCall(pack && constant ? rules::packedRoom(shape).value_or(0) : 0,

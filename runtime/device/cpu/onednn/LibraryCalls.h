@@ -53,9 +53,9 @@ using Extents = std::vector<std::vector<int64_t>>;
 
 /// The bytes of scratch on each core that the plan has for this call beyond
 /// what it has for every call. The compiler counts by the same rules. The plan
-/// verifier has checked the call.
+/// verifier has checked the call. `right`: the type of the second operand.
 int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
-                      bool constant_weights);
+                      abi::DType right, bool constant_weights);
 
 /// Creates primitives and packs constant weights. Without `pack`, operands stay
 /// in their own layout: the load program uses its operands only once. Must run

@@ -47,6 +47,8 @@ dnnl_data_type_t onednnType(abi::DType type) {
     return dnnl_u8;
   case abi::DType::i32:
     return dnnl_s32;
+  case abi::DType::bf16:
+    return dnnl_bf16;
   default:
     return dnnl_f32;
   }

@@ -66,7 +66,7 @@ const char *onednnText(dnnl_status_t status);
 dnnl_status_t createPrimitive(OwnedPrimitive &primitive,
                               const OwnedPrimitiveDesc &desc);
 
-/// The library's type for f32, or for an integer of 8 or 32 bits.
+/// The library's type for f32 or bf16, or for an integer of 8 or 32 bits.
 dnnl_data_type_t onednnType(abi::DType type);
 
 /// The description of a tensor with these extents and strides (elements).

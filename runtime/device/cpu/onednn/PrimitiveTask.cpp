@@ -200,9 +200,12 @@ Status ProductPrimitive::make(OnednnContext &context,
                               const dnnl_memory_desc_t &left,
                               const dnnl_memory_desc_t &right,
                               const dnnl_memory_desc_t &result,
-                              const char *owner) {
+                              const char *owner, bool adds) {
   OwnedAttr attr;
-  if (Status status = makeAttributes({}, {}, attr); !status.ok())
+  std::vector<PostOperation> post_ops(adds ? 1 : 0);
+  for (PostOperation &sum : post_ops)
+    sum.kind = Kind::sum;
+  if (Status status = makeAttributes(post_ops, {}, attr); !status.ok())
     return status;
   OwnedPrimitiveDesc desc;
   OwnedPrimitive made;

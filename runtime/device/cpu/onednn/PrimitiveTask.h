@@ -74,10 +74,10 @@ struct ProductPrimitive {
   size_t scratch_bytes = 0;
 
   /// `owner` names the task that has the product, for messages: "this
-  /// attention".
+  /// attention". `adds`: to what the result holds.
   Status make(OnednnContext &context, const dnnl_memory_desc_t &left,
               const dnnl_memory_desc_t &right, const dnnl_memory_desc_t &result,
-              const char *owner);
+              const char *owner, bool adds = false);
 };
 
 /// How a result is described to the library.

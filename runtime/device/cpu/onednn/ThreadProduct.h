@@ -31,6 +31,7 @@ struct Matrix {
 /// lhs[rows, inner] . rhs[inner, columns], for one thread.
 struct ThreadProduct {
   Matrix lhs, rhs, result;
+  bool adds = false; ///< to what the result holds
   ProductPrimitive made;
 
   /// Starting the library takes as long as so many multiplications.
@@ -45,17 +46,18 @@ struct ThreadProduct {
     if (isSmall())
       return Status();
     return made.make(context, lhs.describe(), rhs.describe(), result.describe(),
-                     owner);
+                     owner, adds);
   }
 
   void runSmall(const float *left, const float *right, float *out) const {
     for (int64_t i = 0; i < result.rows; ++i)
       for (int64_t j = 0; j < result.columns; ++j) {
-        float sum = 0;
+        float &to = out[i * result.row_stride + j * result.column_stride];
+        float sum = adds ? to : 0;
         for (int64_t k = 0; k < lhs.columns; ++k)
           sum += left[i * lhs.row_stride + k * lhs.column_stride] *
                  right[k * rhs.row_stride + j * rhs.column_stride];
-        out[i * result.row_stride + j * result.column_stride] = sum;
+        to = sum;
       }
   }
 };

@@ -51,6 +51,7 @@ std::optional<int64_t> packedRoom(const CallShape &call) {
   switch (call.kind) {
   case abi::CallKind::dot:
     return call.integers ? packedIntegerMatrixRoom(call.operands[1])
+           : call.halves ? packedHalfMatrixRoom(call.operands[1])
                          : packedMatrixRoom(call.operands[1]);
   case abi::CallKind::conv: {
     if (call.integers)
@@ -68,6 +69,8 @@ std::optional<int64_t> packedRoom(const CallShape &call) {
 
 int64_t workspaceRoom(const CallShape &call, bool packed) {
   switch (call.kind) {
+  case abi::CallKind::dot:
+    return call.halves ? kHalfProductRoom : 0;
   case abi::CallKind::conv:
     if (call.winograd)
       return winogradRoom(imagesOf(call));
@@ -171,14 +174,24 @@ int64_t convDwRoom(const CallShape &call) {
               plus(2 * kScratchAlignment, seenImageRoom(seen, weights, dy)));
 }
 
-int64_t packedMatrixRoom(std::span<const int64_t> dims) {
-  int64_t bytes = kElement;
+/// `rows`: what the library pads the summed dimension to.
+static int64_t matrixRoom(std::span<const int64_t> dims, int64_t element,
+                          int64_t rows) {
+  int64_t bytes = element;
   size_t rank = dims.size();
   for (size_t i = 0; i < rank; ++i)
     bytes = times(bytes, i + 1 == rank   ? blocked(dims[i])
-                         : i + 2 == rank ? roundUp(dims[i], 16)
+                         : i + 2 == rank ? roundUp(dims[i], rows)
                                          : dims[i]);
   return bytes;
+}
+
+int64_t packedMatrixRoom(std::span<const int64_t> dims) {
+  return matrixRoom(dims, kElement, 16);
+}
+
+int64_t packedHalfMatrixRoom(std::span<const int64_t> dims) {
+  return matrixRoom(dims, 2, 64);
 }
 
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {

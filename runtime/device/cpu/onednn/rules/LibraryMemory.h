@@ -32,6 +32,7 @@ struct CallShape {
   std::vector<std::span<const int64_t>> operands;
   int64_t groups = 1;
   bool integers = false;     ///< the second operand has elements of 8 bits
+  bool halves = false;       ///< it has elements of bf16
   bool winograd = false;     ///< a convolution by Winograd's method
   bool resets_first = false; ///< a gru that resets before its product
   int64_t bits = 8;          ///< of a number in packed weights
@@ -49,6 +50,9 @@ int64_t workspaceRoom(const CallShape &call, bool packed);
 /// Room, in bytes, for a constant right side [B.., K, N] of a matrix product in
 /// the library's own order. The library pads extents to whole blocks.
 int64_t packedMatrixRoom(std::span<const int64_t> dims);
+
+/// The same for bf16, of which the library pairs neighbours along K.
+int64_t packedHalfMatrixRoom(std::span<const int64_t> dims);
 
 /// The same for the filter [O, I/G, spatial..] of a convolution.
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
@@ -85,6 +89,10 @@ int64_t winogradRoom(const WindowedImages &shape);
 /// The bytes of scratch that a library call has on each core unless the plan
 /// says more.
 inline constexpr int64_t kLibraryWorkspace = int64_t(1) << 20;
+
+/// The bytes beyond that for a product of bf16, whose left side the library may
+/// copy, transposed and in pairs.
+inline constexpr int64_t kHalfProductRoom = int64_t(2) << 20;
 
 /// The number of rows of the scores that attention computes at a time. They are
 /// enough to make packing k worth while, and few enough to stay in the

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For CombineRows.cpp, which is compiled once for each instruction-set level.
+// For files that are compiled once for each instruction-set level, too.
 // The conversions give the same bits at each level. They round to nearest,
 // halves to even. NaN keeps its sign and the upper bits of its payload, and
 // becomes quiet. They do not depend on whether the thread flushes denormals to
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_COMM_REDUCE_SMALLFLOATS_H
-#define PARTITA_RUNTIME_COMM_REDUCE_SMALLFLOATS_H
+#ifndef PARTITA_RUNTIME_BASE_SMALLFLOATS_H
+#define PARTITA_RUNTIME_BASE_SMALLFLOATS_H
 
 #include <cstdint>
 #ifdef __F16C__
@@ -89,4 +89,4 @@ inline void narrowBrains(const float *from, uint16_t *to, int count) {
 } // namespace
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_COMM_REDUCE_SMALLFLOATS_H
+#endif // PARTITA_RUNTIME_BASE_SMALLFLOATS_H

@@ -1,0 +1,265 @@
+//===- HalfProduct.cpp - Products of bf16 without instructions ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread computes a tile of the result at a time. It widens blocks of both
+// operands into its scratch, multiplies them there, adds up the products, and
+// rounds the sum. The work is cut by shapes alone, so results do not depend on
+// the number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/own/HalfProduct.h"
+
+#include "runtime/base/SmallFloats.h"
+#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <omp.h>
+
+namespace partita::runtime {
+namespace {
+
+/// Of a tile. A thread's blocks take a third of the scratch that a product of
+/// bf16 has.
+constexpr int64_t kRows = 128, kColumns = 256, kDepth = 512;
+
+/// A dimension in parts, of which the last may be smaller.
+struct Parts {
+  int64_t extent, part;
+
+  int64_t count() const { return (extent + part - 1) / part; }
+  int64_t size(int64_t i) const { return std::min(part, extent - i * part); }
+  bool isLast(int64_t i) const { return i == count() - 1; }
+};
+
+/// A matrix in the arena, and how its blocks lie in the scratch: transposed, if
+/// its rows do not lie densely, but its columns do.
+struct Side {
+  uint16_t *data;
+  int64_t row_stride, column_stride;
+
+  bool isTransposed() const { return column_stride != 1 && row_stride == 1; }
+  Matrix block(int64_t rows, int64_t columns, int64_t most_rows,
+               int64_t most_columns) const {
+    return isTransposed() ? Matrix{rows, columns, 1, most_rows}
+                          : Matrix{rows, columns, most_columns, 1};
+  }
+  /// Copies a block into the scratch.
+  void widen(int64_t row, int64_t column, const Matrix &block,
+             float *to) const {
+    const uint16_t *from = data + row * row_stride + column * column_stride;
+    const bool turned = isTransposed();
+    const int64_t lines = turned ? block.columns : block.rows,
+                  length = turned ? block.rows : block.columns,
+                  line = turned ? column_stride : row_stride,
+                  inner = turned ? row_stride : column_stride,
+                  step = turned ? block.column_stride : block.row_stride;
+    for (int64_t i = 0; i < lines; ++i, from += line, to += step)
+      if (inner == 1)
+        widenBrains(from, to, static_cast<int>(length));
+      else
+        for (int64_t j = 0; j < length; ++j)
+          widenBrains(from + j * inner, to + j, 1);
+  }
+};
+
+class BrainDot final : public Task {
+public:
+  BrainDot(ResolvedCall resolved, const ThreadTeam &team)
+      : call(std::move(resolved)), team(team), batch(call.result().rank() - 2),
+        rows{at(2, batch), kRows}, columns{at(2, batch + 1), kColumns},
+        depth{at(0, batch + 1), kDepth} {
+    for (int axis = 0; axis < batch; ++axis)
+      batches *= at(2, axis);
+    // Operands of one matrix for all batches.
+    for (Operand *operand : {&call.operands[0], &call.operands[1]}) {
+      std::vector<int64_t> shape = operand->dims;
+      std::copy_n(call.result().dims.begin(), batch, shape.begin());
+      operand->broadcastTo(shape);
+    }
+  }
+
+  Status prepare(OnednnContext &context) {
+    omp_set_num_threads(1);
+    Status status = makeProducts(context);
+    omp_set_num_threads(team.size());
+    if (!status.ok())
+      return status;
+    for (int i = 0; i < team.size(); ++i) {
+      auto worker = std::make_unique<Worker>();
+      if (dnnl_stream_create(worker->stream.out(), context.engine(),
+                             dnnl_stream_default_flags) != dnnl_success)
+        return Status::error("oneDNN makes no stream for a thread");
+      for (size_t k = 0; k < products.size(); ++k)
+        if (status = worker->arguments[k].make(context, products[k]);
+            !status.ok())
+          return status;
+      workers.push_back(std::move(worker));
+    }
+    return Status();
+  }
+
+  bool run() override {
+    failed.store(false, std::memory_order_relaxed);
+    omp_set_num_threads(1);
+    team.split(batches * rows.count() * columns.count(), 1, runRange, this);
+    team.enter();
+    return !failed.load(std::memory_order_relaxed);
+  }
+  size_t scratchBytes() const override {
+    return workerBytes() * static_cast<size_t>(team.size());
+  }
+  void useScratch(uint8_t *data) override {
+    for (size_t i = 0; i < workers.size(); ++i) {
+      auto *own = data + i * workerBytes();
+      workers[i]->blocks = reinterpret_cast<float *>(own);
+      for (ThreadArguments &arguments : workers[i]->arguments)
+        arguments.useScratch(own + kBlockBytes);
+    }
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (Operand &operand : call.operands)
+      visit(&operand.data);
+  }
+
+private:
+  static constexpr int64_t kBlocks =
+      kRows * kDepth + kDepth * kColumns + kRows * kColumns;
+  static constexpr size_t kBlockBytes = kBlocks * sizeof(float);
+  static_assert(kBlockBytes % 64 == 0);
+
+  struct Worker {
+    OwnedStream stream;
+    std::array<ThreadArguments, 16> arguments; ///< in the order of `products`
+    float *blocks = nullptr;
+  };
+
+  int64_t at(size_t operand, int axis) const {
+    return call.operands[operand].dims[static_cast<size_t>(axis)];
+  }
+  size_t workerBytes() const {
+    size_t library = 0;
+    for (const ThreadProduct &product : products)
+      library = std::max(library, product.made.scratch_bytes);
+    return rules::alignScratch(kBlockBytes + library);
+  }
+
+  /// The product for parts that are the last ones of their dimensions, or not,
+  /// and whether it adds to the one before.
+  static size_t numberOf(bool row, bool column, bool deep, bool adds) {
+    return 8 * size_t(row) + 4 * size_t(column) + 2 * size_t(deep) +
+           size_t(adds);
+  }
+
+  Status makeProducts(OnednnContext &context) {
+    auto sizeOf = [](const Parts &parts, bool last) {
+      return parts.size(last ? parts.count() - 1 : 0);
+    };
+    for (bool row : {false, true})
+      for (bool column : {false, true})
+        for (bool deep : {false, true})
+          for (bool adds : {false, true}) {
+            ThreadProduct &product =
+                products[numberOf(row, column, deep, adds)];
+            const int64_t m = sizeOf(rows, row), n = sizeOf(columns, column),
+                          k = sizeOf(depth, deep);
+            product.lhs = sideOf(0, 0).block(m, k, kRows, kDepth);
+            product.rhs = sideOf(1, 0).block(k, n, kDepth, kColumns);
+            product.result = {m, n, kColumns, 1};
+            product.adds = adds;
+            if (Status status = product.make(context, "this product of bf16");
+                !status.ok())
+              return status;
+          }
+    return Status();
+  }
+
+  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
+    auto *task = static_cast<BrainDot *>(self);
+    FlushDenormals flush;
+    for (int64_t i = begin; i < end; ++i)
+      if (!task->runTile(*task->workers[thread], i))
+        task->failed.store(true, std::memory_order_relaxed);
+  }
+
+  /// An operand's matrix of the batch.
+  Side sideOf(size_t operand, int64_t number) const {
+    const Operand &all = call.operands[operand];
+    auto *data = reinterpret_cast<uint16_t *>(all.data);
+    for (int axis = batch - 1; axis >= 0; --axis) {
+      data += number % at(2, axis) * all.strides[size_t(axis)];
+      number /= at(2, axis);
+    }
+    return {data, all.strides[size_t(batch)], all.strides[size_t(batch) + 1]};
+  }
+
+  bool runTile(Worker &worker, int64_t index) {
+    const int64_t column = index % columns.count();
+    const int64_t row = index / columns.count() % rows.count();
+    const int64_t number = index / columns.count() / rows.count();
+    const Side left = sideOf(0, number), right = sideOf(1, number),
+               result = sideOf(2, number);
+    float *a = worker.blocks, *b = a + kRows * kDepth,
+          *sums = b + kDepth * kColumns;
+    for (int64_t k = 0; k < depth.count(); ++k) {
+      const size_t which = numberOf(rows.isLast(row), columns.isLast(column),
+                                    depth.isLast(k), k > 0);
+      const ThreadProduct &product = products[which];
+      left.widen(row * kRows, k * kDepth, product.lhs, a);
+      right.widen(k * kDepth, column * kColumns, product.rhs, b);
+      if (!worker.arguments[which].run(product, worker.stream.get(), a, b,
+                                       sums))
+        return false;
+    }
+    const int64_t height = rows.size(row), width = columns.size(column);
+    uint16_t *to = result.data + row * kRows * result.row_stride +
+                   column * kColumns * result.column_stride;
+    for (int64_t i = 0; i < height; ++i) {
+      const float *from = sums + i * kColumns;
+      uint16_t *line = to + i * result.row_stride;
+      if (result.column_stride == 1)
+        narrowBrains(from, line, static_cast<int>(width));
+      else
+        for (int64_t j = 0; j < width; ++j)
+          narrowBrains(from + j, line + j * result.column_stride, 1);
+    }
+    return true;
+  }
+
+  ResolvedCall call;
+  const ThreadTeam &team;
+  const int batch; ///< axes
+  int64_t batches = 1;
+  const Parts rows, columns, depth;
+  std::array<ThreadProduct, 16> products;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::atomic<bool> failed = false;
+};
+
+} // namespace
+
+bool hasBrainProducts() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+         dnnl_cpu_isa_avx512_core_bf16;
+}
+
+Expected<std::unique_ptr<Task>> prepareBrainDot(ResolvedCall call,
+                                                OnednnContext &context,
+                                                const ThreadTeam &team) {
+  for (Operand *operand : {&call.operands[0], &call.operands[1]})
+    if (operand->constant)
+      context.readInPlace(*operand);
+  auto task = std::make_unique<BrainDot>(std::move(call), team);
+  if (Status status = task->prepare(context); !status.ok())
+    return status;
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+} // namespace partita::runtime
