@@ -103,6 +103,26 @@ def ExpandPackedDotPass : SimplifyPass<"nn-expand-packed-dot"> {
   ];
 }
 
+def SimplifyProductsPass : SimplifyPass<"nn-simplify-products"> {
+  let summary = "scale the smaller factor of a product, and read a repeated one once";
+  let description = [{
+    A number that multiplies one operand of a product goes to the smaller one,
+    with the other's. Where the right side is repeated for several matrices of a
+    batch, as keys are that serve several heads, the rows of these matrices
+    become rows of one.
+
+    ```mlir
+    %b = nn.broadcast %k [0, 2, 3] : tensor<8x512x64xf32> -> tensor<8x2x512x64xf32>
+    %c = nn.reshape %b : tensor<8x2x512x64xf32> -> tensor<16x512x64xf32>
+    %r = nn.dot %q, %c batch [0] x [0] contract [2] x [2] : tensor<16x4x64xf32>, tensor<16x512x64xf32> -> tensor<16x4x512xf32>
+    // becomes
+    %d = nn.reshape %q : tensor<16x4x64xf32> -> tensor<8x2x4x64xf32>
+    %p = nn.dot %d, %k batch [0] x [0] contract [3] x [2] : tensor<8x2x4x64xf32>, tensor<8x512x64xf32> -> tensor<8x2x4x512xf32>
+    %r = nn.reshape %p : tensor<8x2x4x512xf32> -> tensor<16x4x512xf32>
+    ```
+  }];
+}
+
 def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
   let summary = "find softmax(q . k^T) . v and keep it whole";
   let description = [{

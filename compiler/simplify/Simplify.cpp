@@ -45,6 +45,8 @@ void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   // Before layouts change, while dots have the form of the model.
   pm.addNestedPass<func::FuncOp>(
       createRaiseAttentionPass({options.libraryCalls, options.attentionCalls}));
+  // Those that are no attention.
+  pm.addNestedPass<func::FuncOp>(createSimplifyProductsPass());
   // Transposes that attention made meet those of the model.
   pm.addPass(createCanonicalizerPass());
   // Last of the rewrites: what follows sees the layout that is computed with.
