@@ -14,14 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/BestLevel.h"
-#include "runtime/device/cpu/onednn/LibraryCalls.h"
 #include "runtime/device/cpu/onednn/ThreadProduct.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <algorithm>
-#include <atomic>
-#include <omp.h>
 
 namespace partita::runtime {
 
@@ -36,10 +33,11 @@ namespace {
 constexpr float kHidden = -1e30f;
 constexpr int64_t kColumnStep = 16;
 
-class Attention final : public Task {
+class Attention final : public ThreadProductTask {
 public:
   Attention(ResolvedCall resolved, const ThreadTeam &team)
-      : call(std::move(resolved)), team(team), softmax(softmaxRows()) {
+      : ThreadProductTask(team), call(std::move(resolved)),
+        softmax(softmaxRows()) {
     rows = q().dims[2];
     columns = k().dims[2];
     block = rules::attentionBlockRows(rows);
@@ -55,55 +53,10 @@ public:
   Status prepare(OnednnContext &context, bool ready) {
     for (int64_t i = 0; i < blocks; ++i)
       addBlock(i, ready && call.has_mask_add && call.mask_add.constant);
-    // Each thread runs the primitives by itself.
-    omp_set_num_threads(1);
-    Status status = makeProducts(context);
-    omp_set_num_threads(team.size());
-    if (!status.ok())
-      return status;
-    for (int i = 0; i < team.size(); ++i) {
-      auto worker = std::make_unique<Worker>();
-      if (dnnl_stream_create(worker->stream.out(), context.engine(),
-                             dnnl_stream_default_flags) != dnnl_success)
-        return Status::error("oneDNN makes no stream for a thread");
-      worker->scores.resize(kinds.size());
-      worker->sums.resize(kinds.size());
-      for (size_t kind = 0; kind < kinds.size(); ++kind) {
-        if (status = worker->scores[kind].make(context, kinds[kind].scores);
-            !status.ok())
-          return status;
-        if (status = worker->sums[kind].make(context, kinds[kind].sums);
-            !status.ok())
-          return status;
-      }
-      workers.push_back(std::move(worker));
-    }
-    return Status();
-  }
-
-  bool run() override {
-    failed.store(false, std::memory_order_relaxed);
-    // A single block runs in this thread alone, where the library would use the
-    // whole team for a product of its own choice.
-    omp_set_num_threads(1);
-    team.split(q().dims[0] * q().dims[1] * blocks, 1, runRange, this);
-    team.enter();
-    return !failed.load(std::memory_order_relaxed);
-  }
-
-  size_t scratchBytes() const override {
-    return workerBytes() * static_cast<size_t>(team.size());
-  }
-
-  void useScratch(uint8_t *data) override {
-    for (size_t i = 0; i < workers.size(); ++i) {
-      uint8_t *own = data + i * workerBytes();
-      workers[i]->buffer = reinterpret_cast<float *>(own);
-      for (size_t kind = 0; kind < kinds.size(); ++kind)
-        for (ThreadArguments *arguments :
-             {&workers[i]->scores[kind], &workers[i]->sums[kind]})
-          arguments->useScratch(own + scoreBytes());
-    }
+    return ThreadProductTask::prepare(
+        context, describeProducts(),
+        static_cast<size_t>(rules::attentionScoreRoom(rows, columns)),
+        q().dims[0] * q().dims[1] * blocks, "this attention");
   }
 
   void visitAddresses(const AddressVisitor &visit) override {
@@ -117,46 +70,29 @@ private:
   /// Blocks of one size.
   struct Kind {
     int64_t rows, columns;
-    ThreadProduct scores, sums;
-  };
-  struct Worker {
-    OwnedStream stream;
-    std::vector<ThreadArguments> scores, sums; ///< by kind
-    float *buffer = nullptr;
   };
 
   Operand &q() { return call.operands[0]; }
   Operand &k() { return call.operands[1]; }
   Operand &v() { return call.operands[2]; }
 
-  size_t scoreBytes() const {
-    return static_cast<size_t>(rules::attentionScoreRoom(rows, columns));
-  }
-  size_t workerBytes() const {
-    size_t library = 0;
-    for (const Kind &kind : kinds)
-      library = std::max({library, kind.scores.made.scratch_bytes,
-                          kind.sums.made.scratch_bytes});
-    return scoreBytes() + rules::alignScratch(library);
-  }
-
-  Status makeProducts(OnednnContext &context) {
-    Operand &result = call.result();
-    for (Kind &kind : kinds) {
-      int64_t depth = q().dims[3], width = v().dims[3];
-      auto &[count, columns, scores, sums] = kind;
+  /// Two for each kind: the scores, and the sums.
+  std::vector<ThreadProduct> describeProducts() {
+    std::vector<ThreadProduct> products;
+    const Operand &result = call.result();
+    const int64_t depth = q().dims[3], width = v().dims[3];
+    for (const auto &[count, columns] : kinds) {
+      ThreadProduct scores, sums;
       scores.lhs = {count, depth, q().strides[2], q().strides[3]};
       scores.rhs = {depth, columns, k().strides[3], k().strides[2]};
       scores.result = {count, columns, columns, 1};
       sums.lhs = {count, columns, columns, 1};
       sums.rhs = {columns, width, v().strides[2], v().strides[3]};
       sums.result = {count, width, result.strides[2], result.strides[3]};
-      for (ThreadProduct *product : {&scores, &sums})
-        if (Status status = product->make(context, "this attention");
-            !status.ok())
-          return status;
+      products.push_back(std::move(scores));
+      products.push_back(std::move(sums));
     }
-    return Status();
+    return products;
   }
 
   void addBlock(int64_t index, bool masked) {
@@ -199,33 +135,25 @@ private:
     return most;
   }
 
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    auto *attention = static_cast<Attention *>(self);
-    FlushDenormals flush;
-    for (int64_t i = begin; i < end; ++i)
-      if (!attention->runBlock(*attention->workers[thread], i))
-        attention->failed.store(true, std::memory_order_relaxed);
-  }
-
   static float *at(const Operand &operand, int64_t batch, int64_t head,
                    int64_t row) {
     return operand.data + batch * operand.strides[0] +
            head * operand.strides[1] + row * operand.strides[2];
   }
 
-  bool runBlock(Worker &worker, int64_t index) {
+  bool runPart(Worker &worker, int64_t index) override {
     int64_t row = index % blocks * block;
     int64_t head = index / blocks % q().dims[1];
     int64_t batch = index / blocks / q().dims[1];
     size_t number = kindOf[index % blocks];
     const Kind &kind = kinds[number];
 
-    if (!worker.scores[number].run(kind.scores, worker.stream.get(),
-                                   at(q(), batch, head, row),
-                                   at(k(), batch, head, 0), worker.buffer))
+    float *scores = worker.scratch();
+    if (!worker.multiply(2 * number, at(q(), batch, head, row),
+                         at(k(), batch, head, 0), scores))
       return false;
     ScoreRows part;
-    part.scores = worker.buffer;
+    part.scores = scores;
     part.rows = kind.rows;
     part.columns = kind.columns;
     part.scale = call.call->details_as_Attention()->scale();
@@ -237,19 +165,15 @@ private:
     mask(call.has_mask_mul, call.mask_mul, part.multiplied);
     mask(call.has_mask_add, call.mask_add, part.added);
     softmax(part);
-    return worker.sums[number].run(kind.sums, worker.stream.get(),
-                                   worker.buffer, at(v(), batch, head, 0),
-                                   at(call.result(), batch, head, row));
+    return worker.multiply(2 * number + 1, scores, at(v(), batch, head, 0),
+                           at(call.result(), batch, head, row));
   }
 
   ResolvedCall call;
-  const ThreadTeam &team;
   ScoreFunction softmax;
   int64_t rows, columns, block, blocks;
   std::vector<Kind> kinds;
   std::vector<size_t> kindOf; ///< by block
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::atomic<bool> failed = false;
 };
 
 } // namespace

@@ -19,69 +19,69 @@
 #include "runtime/device/cpu/simd/PackedRows.h"
 
 #include <algorithm>
-#include <atomic>
-#include <omp.h>
 
 namespace partita::runtime {
 namespace {
 
 /// x[M, K] . weights[N, K]^T = result[M, N].
-class PackedDot : public Task {
-public:
-  PackedDot(ResolvedCall resolved, const ThreadTeam &team)
-      : call(std::move(resolved)), team(team) {
+struct Product {
+  explicit Product(ResolvedCall resolved) : call(std::move(resolved)) {
     const abi::PackedDot &details = *call.call->details_as_PackedDot();
     functions = atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
                             packedFunctionsV4)(details.bits());
-    rows = x().dims[0];
-    depth = x().dims[1];
+    rows = call.operands[0].dims[0];
+    depth = call.operands[0].dims[1];
     columns = call.result().dims[1];
     weights.blocks = call.operands[1].dims[1];
     weights.bytes = call.operands[1].dims[2];
     padded = weights.blocks * weights.bytes * 8 / details.bits();
   }
 
-  void visitAddresses(const AddressVisitor &visit) override {
+  void visitAddresses(const AddressVisitor &visit) {
     for (Operand &operand : call.operands)
       visit(&operand.data);
     visit(&call.zeros.data);
   }
-
-protected:
-  Operand &x() { return call.operands[0]; }
-
   /// Operands may have moved since the last run.
   void readAddresses() {
     weights.numbers = reinterpret_cast<uint8_t *>(call.operands[1].data);
     weights.scales = call.operands[2].data;
     weights.zeros = call.has_zeros ? call.zeros.data : nullptr;
   }
+  float *x(int64_t row) const { return call.operands[0].data + row * depth; }
+  float *result(int64_t row) const {
+    return call.operands.back().data + row * columns;
+  }
 
   ResolvedCall call;
-  const ThreadTeam &team;
   PackedFunctions functions;
   PackedRows weights;
   int64_t rows, depth, columns;
   int64_t padded; ///< numbers in a row of weights
 };
 
-class FewRows final : public PackedDot {
+class FewRows final : public Task {
 public:
-  using PackedDot::PackedDot;
+  FewRows(ResolvedCall call, const ThreadTeam &team)
+      : product(std::move(call)), team(team) {}
 
   bool run() override {
-    readAddresses();
-    for (int64_t row = 0; row < rows; ++row)
-      functions.arrange(weights, x().data + row * depth, depth,
-                        arranged + row * padded);
-    team.split(columns, std::max<int64_t>(kGrain / padded, 1), runRange, this);
+    product.readAddresses();
+    for (int64_t row = 0; row < product.rows; ++row)
+      product.functions.arrange(product.weights, product.x(row), product.depth,
+                                arranged + row * product.padded);
+    team.split(product.columns, std::max<int64_t>(kGrain / product.padded, 1),
+               runRange, this);
     return true;
   }
   size_t scratchBytes() const override {
-    return static_cast<size_t>(rows * padded) * sizeof(float);
+    return static_cast<size_t>(product.rows * product.padded) * sizeof(float);
   }
   void useScratch(uint8_t *data) override {
     arranged = reinterpret_cast<float *>(data);
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    product.visitAddresses(visit);
   }
 
 private:
@@ -89,146 +89,82 @@ private:
   static constexpr int64_t kGrain = 32 << 10;
 
   static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<FewRows *>(self);
-    PackedProduct product;
-    product.weights = task->weights;
-    product.begin = begin;
-    product.end = end;
-    product.step = task->columns;
-    for (int64_t row = 0; row < task->rows; row += kFewVectors) {
-      product.vectors = task->arranged + row * task->padded;
-      product.count = std::min(task->rows - row, kFewVectors);
-      product.result = task->call.result().data + row * task->columns;
-      task->functions.multiply(product);
+    const auto *task = static_cast<const FewRows *>(self);
+    const Product &product = task->product;
+    PackedProduct part;
+    part.weights = product.weights;
+    part.begin = begin;
+    part.end = end;
+    part.step = product.columns;
+    for (int64_t row = 0; row < product.rows; row += kFewVectors) {
+      part.vectors = task->arranged + row * product.padded;
+      part.count = std::min(product.rows - row, kFewVectors);
+      part.result = product.result(row);
+      product.functions.multiply(part);
     }
   }
 
+  Product product;
+  const ThreadTeam &team;
   float *arranged = nullptr;
 };
 
-class ManyRows final : public PackedDot {
+class ManyRows final : public ThreadProductTask {
 public:
-  ManyRows(ResolvedCall resolved, const ThreadTeam &team)
-      : PackedDot(std::move(resolved), team),
-        tiles(rules::tilePackedDot(rows, columns, padded)) {}
+  ManyRows(ResolvedCall call, const ThreadTeam &team)
+      : ThreadProductTask(team), product(std::move(call)),
+        tiles(rules::tilePackedDot(product.rows, product.columns,
+                                   product.padded)),
+        down{product.rows, tiles.rows}, across{product.columns, tiles.columns} {
+  }
 
   Status prepare(OnednnContext &context) {
-    // Each thread runs the primitives by itself.
-    omp_set_num_threads(1);
-    Status status = makeProducts(context);
-    omp_set_num_threads(team.size());
-    if (!status.ok())
-      return status;
-    for (int i = 0; i < team.size(); ++i) {
-      auto worker = std::make_unique<Worker>();
-      if (dnnl_stream_create(worker->stream.out(), context.engine(),
-                             dnnl_stream_default_flags) != dnnl_success)
-        return Status::error("oneDNN makes no stream for a thread");
-      for (auto &ofRows : products)
-        for (const ThreadProduct &product : ofRows) {
-          worker->arguments.emplace_back();
-          if (status = worker->arguments.back().make(context, product);
-              !status.ok())
-            return status;
-        }
-      workers.push_back(std::move(worker));
-    }
-    return Status();
+    return ThreadProductTask::prepare(
+        context, describeProducts(),
+        static_cast<size_t>(rules::packedDotRoom(product.rows, product.columns,
+                                                 product.padded)),
+        down.count() * across.count(), "this product with packed weights");
   }
 
   bool run() override {
-    readAddresses();
-    failed.store(false, std::memory_order_relaxed);
-    omp_set_num_threads(1);
-    team.split(count(rows, tiles.rows) * count(columns, tiles.columns), 1,
-               runRange, this);
-    team.enter();
-    return !failed.load(std::memory_order_relaxed);
+    product.readAddresses();
+    return ThreadProductTask::run();
   }
-  size_t scratchBytes() const override {
-    return workerBytes() * static_cast<size_t>(team.size());
-  }
-  void useScratch(uint8_t *data) override {
-    for (size_t i = 0; i < workers.size(); ++i) {
-      uint8_t *own = data + i * workerBytes();
-      workers[i]->unpacked = reinterpret_cast<float *>(own);
-      for (ThreadArguments &arguments : workers[i]->arguments)
-        arguments.useScratch(own + unpackedBytes());
-    }
+  void visitAddresses(const AddressVisitor &visit) override {
+    product.visitAddresses(visit);
   }
 
 private:
-  struct Worker {
-    OwnedStream stream;
-    std::vector<ThreadArguments> arguments; ///< in the order of `products`
-    float *unpacked = nullptr;
-  };
-
-  static int64_t count(int64_t extent, int64_t part) {
-    return (extent + part - 1) / part;
-  }
-  /// The extent of the last part.
-  static int64_t rest(int64_t extent, int64_t part) {
-    return extent - (count(extent, part) - 1) * part;
-  }
-
-  size_t unpackedBytes() const {
-    return static_cast<size_t>(rules::packedDotRoom(rows, columns, padded));
-  }
-  size_t workerBytes() const {
-    size_t library = 0;
-    for (auto &ofRows : products)
-      for (const ThreadProduct &product : ofRows)
-        library = std::max(library, product.made.scratch_bytes);
-    return unpackedBytes() + rules::alignScratch(library);
-  }
-
-  Status makeProducts(OnednnContext &context) {
-    const int64_t heights[] = {tiles.rows, rest(rows, tiles.rows)},
-                  widths[] = {tiles.columns, rest(columns, tiles.columns)};
-    for (int i = 0; i < 2; ++i)
-      for (int j = 0; j < 2; ++j) {
-        ThreadProduct &product = products[i][j];
-        product.lhs = {heights[i], depth, depth, 1};
-        product.rhs = {depth, widths[j], tiles.step, 1};
-        product.result = {heights[i], widths[j], columns, 1};
-        if (Status status =
-                product.make(context, "this product with packed weights");
-            !status.ok())
-          return status;
-      }
-    return Status();
-  }
-
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    auto *task = static_cast<ManyRows *>(self);
-    FlushDenormals flush;
-    for (int64_t i = begin; i < end; ++i)
-      if (!task->runTile(*task->workers[thread], i))
-        task->failed.store(true, std::memory_order_relaxed);
-  }
-
-  bool runTile(Worker &worker, int64_t index) {
-    const int64_t across = count(columns, tiles.columns),
-                  down = count(rows, tiles.rows);
-    const int64_t row = index / across * tiles.rows,
-                  column = index % across * tiles.columns;
-    const bool isLastRow = index / across == down - 1,
-               isLastColumn = index % across == across - 1;
-    const int64_t end = std::min(column + tiles.columns, columns);
-    functions.unpack(weights, column, end, worker.unpacked, tiles.step);
-    const size_t number = 2 * size_t(isLastRow) + size_t(isLastColumn);
-    return worker.arguments[number].run(
-        products[isLastRow][isLastColumn], worker.stream.get(),
-        x().data + row * depth, worker.unpacked,
-        call.result().data + row * columns + column);
-  }
-
-  const rules::PackedDotTiles tiles;
   /// Of whole tiles and the last ones: by rows, then by columns.
-  ThreadProduct products[2][2];
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::atomic<bool> failed = false;
+  std::vector<ThreadProduct> describeProducts() const {
+    std::vector<ThreadProduct> products;
+    for (int64_t row : {int64_t(0), down.count() - 1})
+      for (int64_t column : {int64_t(0), across.count() - 1}) {
+        const int64_t height = down.size(row), width = across.size(column);
+        ThreadProduct each;
+        each.lhs = {height, product.depth, product.depth, 1};
+        each.rhs = {product.depth, width, tiles.step, 1};
+        each.result = {height, width, product.columns, 1};
+        products.push_back(std::move(each));
+      }
+    return products;
+  }
+
+  bool runPart(Worker &worker, int64_t index) override {
+    const int64_t row = index / across.count(), column = index % across.count(),
+                  begin = column * across.part;
+    product.functions.unpack(product.weights, begin,
+                             begin + across.size(column), worker.scratch(),
+                             tiles.step);
+    const size_t number =
+        2 * size_t(down.isLast(row)) + size_t(across.isLast(column));
+    return worker.multiply(number, product.x(row * down.part), worker.scratch(),
+                           product.result(row * down.part) + begin);
+  }
+
+  Product product;
+  const rules::PackedDotTiles tiles;
+  const Parts down, across;
 };
 
 } // namespace

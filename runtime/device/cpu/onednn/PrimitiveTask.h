@@ -69,8 +69,8 @@ void addPostOpArguments(
 /// this thread has now.
 struct ProductPrimitive {
   OwnedPrimitive primitive;
-  dnnl_memory_desc_t rhs; ///< in the library's order, if it may choose it
-  dnnl_memory_desc_t scratch;
+  dnnl_memory_desc_t rhs = {}; ///< in the library's order, if it may choose it
+  dnnl_memory_desc_t scratch = {};
   size_t scratch_bytes = 0;
 
   /// `owner` names the task that has the product, for messages: "this

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For tasks whose threads compute products by themselves. A product is made
-// once, and each thread has arguments of its own for it.
+// For tasks whose threads compute products by themselves. The work is cut into
+// parts by shapes alone, so results do not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,9 @@
 #define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_THREADPRODUCT_H
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+
+#include <algorithm>
+#include <atomic>
 
 namespace partita::runtime {
 
@@ -28,6 +31,15 @@ struct Matrix {
   }
 };
 
+/// A dimension in parts, of which the last may be smaller.
+struct Parts {
+  int64_t extent, part;
+
+  int64_t count() const { return (extent + part - 1) / part; }
+  int64_t size(int64_t i) const { return std::min(part, extent - i * part); }
+  bool isLast(int64_t i) const { return i == count() - 1; }
+};
+
 /// lhs[rows, inner] . rhs[inner, columns], for one thread.
 struct ThreadProduct {
   Matrix lhs, rhs, result;
@@ -39,71 +51,61 @@ struct ThreadProduct {
   bool isSmall() const {
     return lhs.rows * lhs.columns * rhs.columns <= kSmall;
   }
-
-  /// `owner` names the task in messages: "this attention". The caller has set
-  /// the number of OpenMP's threads to one.
-  Status make(OnednnContext &context, const char *owner) {
-    if (isSmall())
-      return Status();
-    return made.make(context, lhs.describe(), rhs.describe(), result.describe(),
-                     owner, adds);
-  }
-
-  void runSmall(const float *left, const float *right, float *out) const {
-    for (int64_t i = 0; i < result.rows; ++i)
-      for (int64_t j = 0; j < result.columns; ++j) {
-        float &to = out[i * result.row_stride + j * result.column_stride];
-        float sum = adds ? to : 0;
-        for (int64_t k = 0; k < lhs.columns; ++k)
-          sum += left[i * lhs.row_stride + k * lhs.column_stride] *
-                 right[k * rhs.row_stride + j * rhs.column_stride];
-        to = sum;
-      }
-  }
 };
 
-/// The arguments of one thread.
-struct ThreadArguments {
-  OwnedMemory lhs, rhs, result, scratch;
-  dnnl_exec_arg_t list[4];
+/// Parts of some work, which threads carry out. Each thread has scratch of its
+/// own, and arguments for all products.
+class ThreadProductTask : public Task {
+public:
+  bool run() override;
+  size_t scratchBytes() const override { return workers.size() * worker_bytes; }
+  void useScratch(uint8_t *data) override;
 
-  Status make(OnednnContext &context, const ThreadProduct &product) {
-    if (product.isSmall())
-      return Status();
-    const dnnl_memory_desc_t left = product.lhs.describe(),
-                             right = product.rhs.describe(),
-                             out = product.result.describe();
-    for (auto [desc, memory] :
-         {std::pair(&left, &lhs), std::pair(&right, &rhs),
-          std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
-      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
-          !status.ok())
-        return status;
-    list[0] = {DNNL_ARG_SRC, lhs.get()};
-    list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
-    list[2] = {DNNL_ARG_DST, result.get()};
-    list[3] = {DNNL_ARG_SCRATCHPAD, scratch.get()};
-    return Status();
-  }
+protected:
+  /// What a thread works with.
+  class Worker {
+  public:
+    /// False if the library reports an error.
+    bool multiply(size_t product, float *left, float *right, float *out);
+    float *scratch() const { return own; }
 
-  void useScratch(uint8_t *data) {
-    if (scratch.get())
-      dnnl_memory_set_data_handle(scratch.get(), data);
-  }
+  private:
+    friend class ThreadProductTask;
+    struct Arguments {
+      OwnedMemory lhs, rhs, result, scratch;
+      dnnl_exec_arg_t list[4];
+    };
+    Status make(OnednnContext &context,
+                const std::vector<ThreadProduct> &all_products);
 
-  bool run(const ThreadProduct &product, dnnl_stream_t stream, float *left,
-           float *right, float *out) {
-    if (product.isSmall()) {
-      product.runSmall(left, right, out);
-      return true;
-    }
-    dnnl_memory_set_data_handle(lhs.get(), left);
-    dnnl_memory_set_data_handle(rhs.get(), right);
-    dnnl_memory_set_data_handle(result.get(), out);
-    return dnnl_primitive_execute(product.made.primitive.get(), stream,
-                                  product.made.scratch_bytes ? 4 : 3,
-                                  list) == dnnl_success;
-  }
+    OwnedStream stream;
+    std::vector<Arguments> arguments; ///< by product
+    const std::vector<ThreadProduct> *products = nullptr;
+    float *own = nullptr;
+  };
+
+  explicit ThreadProductTask(const ThreadTeam &team) : team(team) {}
+
+  /// Called once. A thread has `own_bytes` of scratch, a multiple of 64,
+  /// besides the library's. `owner` names the task in messages: "this
+  /// attention".
+  Status prepare(OnednnContext &context,
+                 std::vector<ThreadProduct> all_products, size_t own_bytes,
+                 int64_t part_count, const char *owner);
+  /// Carries out a part. False if the library reports an error.
+  virtual bool runPart(Worker &worker, int64_t index) = 0;
+
+  const std::vector<ThreadProduct> &allProducts() const { return products; }
+
+private:
+  static void runRange(void *self, int thread, int64_t begin, int64_t end);
+
+  const ThreadTeam &team;
+  std::vector<ThreadProduct> products;
+  std::vector<std::unique_ptr<Worker>> workers;
+  size_t own_bytes = 0, worker_bytes = 0;
+  int64_t parts = 0;
+  std::atomic<bool> failed = false;
 };
 
 } // namespace partita::runtime

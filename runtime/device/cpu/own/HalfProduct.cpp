@@ -16,12 +16,8 @@
 
 #include "runtime/base/SmallFloats.h"
 #include "runtime/device/cpu/onednn/ThreadProduct.h"
-#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <omp.h>
 
 namespace partita::runtime {
 namespace {
@@ -29,15 +25,6 @@ namespace {
 /// Of a tile. A thread's blocks take a third of the scratch that a product of
 /// bf16 has.
 constexpr int64_t kRows = 128, kColumns = 256, kDepth = 512;
-
-/// A dimension in parts, of which the last may be smaller.
-struct Parts {
-  int64_t extent, part;
-
-  int64_t count() const { return (extent + part - 1) / part; }
-  int64_t size(int64_t i) const { return std::min(part, extent - i * part); }
-  bool isLast(int64_t i) const { return i == count() - 1; }
-};
 
 /// A matrix in the arena, and how its blocks lie in the scratch: transposed, if
 /// its rows do not lie densely, but its columns do.
@@ -70,12 +57,12 @@ struct Side {
   }
 };
 
-class BrainDot final : public Task {
+class BrainDot final : public ThreadProductTask {
 public:
   BrainDot(ResolvedCall resolved, const ThreadTeam &team)
-      : call(std::move(resolved)), team(team), batch(call.result().rank() - 2),
-        rows{at(2, batch), kRows}, columns{at(2, batch + 1), kColumns},
-        depth{at(0, batch + 1), kDepth} {
+      : ThreadProductTask(team), call(std::move(resolved)),
+        batch(call.result().rank() - 2), rows{at(2, batch), kRows},
+        columns{at(2, batch + 1), kColumns}, depth{at(0, batch + 1), kDepth} {
     for (int axis = 0; axis < batch; ++axis)
       batches *= at(2, axis);
     // Operands of one matrix for all batches.
@@ -87,43 +74,11 @@ public:
   }
 
   Status prepare(OnednnContext &context) {
-    omp_set_num_threads(1);
-    Status status = makeProducts(context);
-    omp_set_num_threads(team.size());
-    if (!status.ok())
-      return status;
-    for (int i = 0; i < team.size(); ++i) {
-      auto worker = std::make_unique<Worker>();
-      if (dnnl_stream_create(worker->stream.out(), context.engine(),
-                             dnnl_stream_default_flags) != dnnl_success)
-        return Status::error("oneDNN makes no stream for a thread");
-      for (size_t k = 0; k < products.size(); ++k)
-        if (status = worker->arguments[k].make(context, products[k]);
-            !status.ok())
-          return status;
-      workers.push_back(std::move(worker));
-    }
-    return Status();
+    return ThreadProductTask::prepare(context, describeProducts(), kBlockBytes,
+                                      batches * rows.count() * columns.count(),
+                                      "this product of bf16");
   }
 
-  bool run() override {
-    failed.store(false, std::memory_order_relaxed);
-    omp_set_num_threads(1);
-    team.split(batches * rows.count() * columns.count(), 1, runRange, this);
-    team.enter();
-    return !failed.load(std::memory_order_relaxed);
-  }
-  size_t scratchBytes() const override {
-    return workerBytes() * static_cast<size_t>(team.size());
-  }
-  void useScratch(uint8_t *data) override {
-    for (size_t i = 0; i < workers.size(); ++i) {
-      auto *own = data + i * workerBytes();
-      workers[i]->blocks = reinterpret_cast<float *>(own);
-      for (ThreadArguments &arguments : workers[i]->arguments)
-        arguments.useScratch(own + kBlockBytes);
-    }
-  }
   void visitAddresses(const AddressVisitor &visit) override {
     for (Operand &operand : call.operands)
       visit(&operand.data);
@@ -135,22 +90,9 @@ private:
   static constexpr size_t kBlockBytes = kBlocks * sizeof(float);
   static_assert(kBlockBytes % 64 == 0);
 
-  struct Worker {
-    OwnedStream stream;
-    std::array<ThreadArguments, 16> arguments; ///< in the order of `products`
-    float *blocks = nullptr;
-  };
-
   int64_t at(size_t operand, int axis) const {
     return call.operands[operand].dims[static_cast<size_t>(axis)];
   }
-  size_t workerBytes() const {
-    size_t library = 0;
-    for (const ThreadProduct &product : products)
-      library = std::max(library, product.made.scratch_bytes);
-    return rules::alignScratch(kBlockBytes + library);
-  }
-
   /// The product for parts that are the last ones of their dimensions, or not,
   /// and whether it adds to the one before.
   static size_t numberOf(bool row, bool column, bool deep, bool adds) {
@@ -158,35 +100,24 @@ private:
            size_t(adds);
   }
 
-  Status makeProducts(OnednnContext &context) {
+  std::vector<ThreadProduct> describeProducts() const {
     auto sizeOf = [](const Parts &parts, bool last) {
       return parts.size(last ? parts.count() - 1 : 0);
     };
+    std::vector<ThreadProduct> products(16);
     for (bool row : {false, true})
       for (bool column : {false, true})
         for (bool deep : {false, true})
           for (bool adds : {false, true}) {
-            ThreadProduct &product =
-                products[numberOf(row, column, deep, adds)];
+            ThreadProduct &each = products[numberOf(row, column, deep, adds)];
             const int64_t m = sizeOf(rows, row), n = sizeOf(columns, column),
                           k = sizeOf(depth, deep);
-            product.lhs = sideOf(0, 0).block(m, k, kRows, kDepth);
-            product.rhs = sideOf(1, 0).block(k, n, kDepth, kColumns);
-            product.result = {m, n, kColumns, 1};
-            product.adds = adds;
-            if (Status status = product.make(context, "this product of bf16");
-                !status.ok())
-              return status;
+            each.lhs = sideOf(0, 0).block(m, k, kRows, kDepth);
+            each.rhs = sideOf(1, 0).block(k, n, kDepth, kColumns);
+            each.result = {m, n, kColumns, 1};
+            each.adds = adds;
           }
-    return Status();
-  }
-
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    auto *task = static_cast<BrainDot *>(self);
-    FlushDenormals flush;
-    for (int64_t i = begin; i < end; ++i)
-      if (!task->runTile(*task->workers[thread], i))
-        task->failed.store(true, std::memory_order_relaxed);
+    return products;
   }
 
   /// An operand's matrix of the batch.
@@ -200,22 +131,21 @@ private:
     return {data, all.strides[size_t(batch)], all.strides[size_t(batch) + 1]};
   }
 
-  bool runTile(Worker &worker, int64_t index) {
+  bool runPart(Worker &worker, int64_t index) override {
     const int64_t column = index % columns.count();
     const int64_t row = index / columns.count() % rows.count();
     const int64_t number = index / columns.count() / rows.count();
     const Side left = sideOf(0, number), right = sideOf(1, number),
                result = sideOf(2, number);
-    float *a = worker.blocks, *b = a + kRows * kDepth,
+    float *a = worker.scratch(), *b = a + kRows * kDepth,
           *sums = b + kDepth * kColumns;
     for (int64_t k = 0; k < depth.count(); ++k) {
       const size_t which = numberOf(rows.isLast(row), columns.isLast(column),
                                     depth.isLast(k), k > 0);
-      const ThreadProduct &product = products[which];
+      const ThreadProduct &product = allProducts()[which];
       left.widen(row * kRows, k * kDepth, product.lhs, a);
       right.widen(k * kDepth, column * kColumns, product.rhs, b);
-      if (!worker.arguments[which].run(product, worker.stream.get(), a, b,
-                                       sums))
+      if (!worker.multiply(which, a, b, sums))
         return false;
     }
     const int64_t height = rows.size(row), width = columns.size(column);
@@ -234,13 +164,9 @@ private:
   }
 
   ResolvedCall call;
-  const ThreadTeam &team;
   const int batch; ///< axes
   int64_t batches = 1;
   const Parts rows, columns, depth;
-  std::array<ThreadProduct, 16> products;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::atomic<bool> failed = false;
 };
 
 } // namespace
