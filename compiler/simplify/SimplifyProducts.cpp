@@ -71,6 +71,12 @@ struct ScaleSmaller : OpRewritePattern<nn::DotOp> {
     APFloat factor = *other.factor;
     if (own.factor)
       factor.multiply(*own.factor, APFloat::rmNearestTiesToEven);
+    // Two numbers may have no product that is one, and halves overflow early.
+    const bool isNarrow =
+        nn::getTensorType(own.x).getElementTypeBitWidth() < 32;
+    if (!factor.isNormal() ||
+        (isNarrow && abs(factor) > APFloat(factor.getSemantics(), 1)))
+      return failure();
     auto type = cast<RankedTensorType>(own.x.getType());
     auto number = nn::ConstantOp::create(rewriter, op.getLoc(), type,
                                          DenseElementsAttr::get(type, factor));

@@ -41,6 +41,25 @@ func.func @others(%q: tensor<2x64xf32>, %k: tensor<512x64xf32>) -> (tensor<2x512
 
 // -----
 
+// Factors that together are no number, and one that halves have no room for.
+// CHECK-LABEL: func.func @extremes
+// CHECK: nn.mul %{{.*}} : tensor<2x64xf32>
+// CHECK: nn.mul %{{.*}} : tensor<512x64xf32>
+// CHECK: nn.mul %{{.*}} : tensor<512x64xf16>
+func.func @extremes(%q: tensor<2x64xf32>, %k: tensor<512x64xf32>, %g: tensor<2x64xf16>, %h: tensor<512x64xf16>) -> (tensor<2x512xf32>, tensor<2x512xf16>) {
+  %c = nn.constant dense<1.0e-30> : tensor<2x64xf32>
+  %d = nn.constant dense<1.0e-30> : tensor<512x64xf32>
+  %0 = nn.mul %q, %c : tensor<2x64xf32>
+  %1 = nn.mul %k, %d : tensor<512x64xf32>
+  %2 = nn.dot %0, %1 batch [] x [] contract [1] x [1] : tensor<2x64xf32>, tensor<512x64xf32> -> tensor<2x512xf32>
+  %e = nn.constant dense<8.0> : tensor<512x64xf16>
+  %3 = nn.mul %h, %e : tensor<512x64xf16>
+  %4 = nn.dot %g, %3 batch [] x [] contract [1] x [1] : tensor<2x64xf16>, tensor<512x64xf16> -> tensor<2x512xf16>
+  return %2, %4 : tensor<2x512xf32>, tensor<2x512xf16>
+}
+
+// -----
+
 // Keys and values that serve two heads each. The keys come transposed.
 // CHECK-LABEL: func.func @heads
 // CHECK-SAME: %[[Q:.*]]: tensor<1x16x3x64xf32>, %[[K:.*]]: tensor<8x512x64xf32>, %[[V:.*]]: tensor<1x8x512x32xf32>
