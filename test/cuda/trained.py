@@ -31,7 +31,7 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from execute import EMULATOR, TARGET, compile_for_gpus, need_emulator
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run, some
-from mixed_precision import LAYERS_FLAGS, compare_with_numpy, write_layers
+from mixed_precision import LAYERS_FLAGS, PLANS, compare_with_numpy, write_layers
 from mixed_precision import STEPS as MIXED_STEPS
 from training import case_named, parameters_of, train, write_data, write_model
 
@@ -235,8 +235,7 @@ def check_mixed(work):
     plain, _ = learn(work, case_learner(work, "transformer-adamw"), "plain", env=environment(), steps=6)
     one, exported = learn(work, tokens, "one", env=environment(), steps=6)
     alone = exported.read_bytes()
-    for plan, same in ((("--devices", 2, "--schedule", "1f1b"), True), (("--devices", 2, "--recompute", "full"), True), (("--data-parallel", 2, "--zero", 3), False),
-                       (("--devices", 2, "--tensor-parallel", 2), False)):
+    for plan, same in PLANS:
         lines, exported = learn(work, tokens, "plan", *plan, env=environment(4), steps=6)
         if same and exported.read_bytes() != alone:
             raise Failure(f"products of bf16, {plan}: other bits than on one device")

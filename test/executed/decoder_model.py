@@ -11,8 +11,8 @@ def rotations(length, half, noise):
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
-def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner=96, words=50):
-    """Writes the model. Returns the names of each layer's caches (keys and values of the past, and those with the new words), and their heads and sizes."""
+def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner=96, words=50, length=512, accuracy=1):
+    """Writes the model, for texts of at most `length` words; `accuracy` is what ONNX Runtime may round to. Returns the names of each layer's caches (keys and values of the past, and those with the new words), and their heads and sizes."""
     noise = np.random.default_rng(7)
     nodes, weights = [], {}
 
@@ -30,9 +30,9 @@ def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner
     def product(x, columns, rows, name):
         packed = weight(name + ".w", noise.integers(0, 256, (rows, columns // 32, 16)).astype(np.uint8))
         scales = weight(name + ".s", noise.uniform(0.01, 0.05, (rows, columns // 32)).astype(np.float32))
-        return add("MatMulNBits", [x, packed, scales], name, K=columns, N=rows, bits=4, block_size=32, accuracy_level=1)
+        return add("MatMulNBits", [x, packed, scales], name, K=columns, N=rows, bits=4, block_size=32, accuracy_level=accuracy)
 
-    cos, sin = rotations(512, head // 2, noise)
+    cos, sin = rotations(length, head // 2, noise)
     weight("cos", cos), weight("sin", sin), weight("one", np.array([1], np.int64)), weight("length", np.array(1, np.int64))
     add("ReduceSum", ["attention_mask", "one"], "count", domain="")
     add("Sub", ["count", "one"], "last", domain="")

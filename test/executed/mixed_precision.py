@@ -31,6 +31,9 @@ BATCH = 16
 STEPS = 6
 RATE = 0.5
 FLAGS = ["--mixed-precision", "bf16"]
+# Whether the bits are those of one device.
+PLANS = ((("--devices", 2, "--schedule", "1f1b"), True), (("--devices", 2, "--recompute", "full"), True),
+         (("--data-parallel", 2, "--zero", 3), False), (("--devices", 2, "--tensor-parallel", 2), False))
 
 
 def as_bf16(array):
@@ -65,7 +68,8 @@ def learn_by_numpy(parameters, x, target, rounded, fused):
 def write_layers(work):
     """The model's path, its samples, and the flags that give them to partita-run."""
     noise, g = np.random.default_rng(9), Graph(np.float32)
-    parameters = {"w": 0.3 * noise.standard_normal((24, 40)), "b": 0.3 * noise.standard_normal(40), "v": 0.3 * noise.standard_normal((40, 8)), "c": 0.3 * noise.standard_normal(8)}
+    shapes = {"w": (24, 40), "b": (40,), "v": (40, 8), "c": (8,)}
+    parameters = {name: 0.3 * noise.standard_normal(shape) for name, shape in shapes.items()}
     g.node("Add", g.node("MatMul", g.node("Relu", g.node("Add", g.node("MatMul", "x", "w"), "b")), "v"), "c", outputs=["y"])
     path = work / "layers.onnx"
     onnx.save(g.model(("x", g.kind, [BATCH, 24]), ("y", g.kind, [BATCH, 8]), parameters), path)
@@ -113,8 +117,7 @@ def check_plans(work):
     plain, _ = learn(work, model, data, "plain", *flags)
     one, exported = learn(work, model, data, "one", *flags, *FLAGS)
     alone, count = exported.read_bytes(), 0
-    for plan, same in ((("--devices", 2, "--schedule", "1f1b"), True), (("--devices", 2, "--recompute", "full"), True), (("--data-parallel", 2, "--zero", 3), False),
-                       (("--devices", 2, "--tensor-parallel", 2), False)):
+    for plan, same in PLANS:
         lines, exported = learn(work, model, data, f"plan{count}", *flags, *FLAGS, *plan)
         if same and exported.read_bytes() != alone:
             raise Failure(f"products of bf16, {plan}: other bits than on one device")
