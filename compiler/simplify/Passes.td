@@ -265,11 +265,12 @@ def MixedPrecisionPass : SimplifyPass<"nn-mixed-precision"> {
     Factors of `nn.dot`, `nn.conv` and `nn.attention` are rounded to halves, and
     so is what they give, which is f32 from there on. A bias that changes once a
     step at most is added before, and a ReLU is computed before, if nobody else
-    needs what they read: libraries do both with the product. Everything else
-    stays f32: parameters, sums over samples, normalizations, softmax, losses,
-    optimizers. Elements that are only moved between two products stay halves.
-    What is computed when a model is loaded is not changed. Nothing is if all
-    targets are CPUs, which would compute halves in f32.
+    needs what they read, and the libraries of all targets do both with the
+    product. Everything else stays f32: parameters, sums over samples,
+    normalizations, softmax, losses, optimizers. Elements that are only moved
+    between two products stay halves. What is computed when a model is loaded is
+    not changed, nor is what some target multiplies no faster in halves: on CPUs
+    all but `nn.dot` of bf16.
 
     ```mlir
     %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
