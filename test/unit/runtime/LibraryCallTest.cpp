@@ -108,6 +108,28 @@ TEST(Dot, PostOpsOfOneKind) {
   });
 }
 
+// Whatever code of the library computes it: 0 of a negative number, not -0.
+TEST(Dot, ReluMakesNoNegativeZero) {
+  using Kind = abi::PostOpKind;
+  for (auto [rows, columns] : {std::pair(1, 6), std::pair(5, 40)}) {
+    CallCase call;
+    // A column of a matrix as a row, which the library has no fast code for.
+    call.operands = {
+        Tensor::random({8 * rows, 7}, 1).seenAs({1, rows, 8}, {0, 56, 7}),
+        Tensor::random({1, 8, columns}, 2)};
+    call.result = Tensor::random({1, rows, columns}, 3);
+    call.spec.post_ops = {postOp(Kind::linear, -1), postOp(Kind::relu)};
+    for (bool keeps_nan : {false, true}) {
+      const Values result = runCall(call, {.keep_nan = keeps_nan});
+      EXPECT_TRUE(std::any_of(result.begin(), result.end(),
+                              [](float value) { return value == 0; }));
+      EXPECT_TRUE(std::none_of(result.begin(), result.end(), [](float value) {
+        return std::signbit(value);
+      }));
+    }
+  }
+}
+
 /// A matrix, or a batch of them, of small integers in bf16. `transposed`: the
 /// last two dimensions lie the other way round.
 Tensor brains(const Shape &shape, unsigned seed, bool transposed = false) {

@@ -176,11 +176,12 @@ bool computesRightly(const OwnedPrimitiveDesc &desc,
     return std::none_of(
         post_ops.begin(), post_ops.end(),
         [](const PostOperation &post) { return abi::isBinary(post.kind); });
-  const bool product = isNamed(desc, "x64:gemm");
-  return !(product || isReference(desc)) ||
+  const bool product = isNamed(desc, "x64:gemm"), reference = isReference(desc);
+  return !(product || reference) ||
          std::none_of(post_ops.begin(), post_ops.end(),
-                      [product](const PostOperation &post) {
+                      [product, reference](const PostOperation &post) {
                         return post.kind == Kind::logistic ||
+                               (reference && post.kind == Kind::relu) ||
                                (product && abi::isBinary(post.kind));
                       });
 }
@@ -259,6 +260,8 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
                                             function.alpha, function.beta);
     if (status == dnnl_success)
       status = context.choose(&op, attr, made);
+    if (status == dnnl_success && isReference(made) && post.kind == Kind::relu)
+      return Status::error("oneDNN would make -0 of negative numbers");
     arguments.push_back({DNNL_ARG_SRC, desc, result.data});
   }
   if (status != dnnl_success)

@@ -54,7 +54,8 @@ Status makeAttributes(
     OwnedAttr &attr);
 
 /// Whether this implementation computes these post-ops correctly. Code without
-/// vectors makes 0 of the logistic function of NaN. Convolutions by a matrix
+/// vectors makes 0 of the logistic function of NaN, and the reference code -0 of
+/// the ReLU of negative numbers. Convolutions by a matrix
 /// product read wrong elements of a post-op's operand if they have groups.
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops);
