@@ -110,13 +110,16 @@ template <int bits, int width> struct Packed {
       for (int64_t at = 0; at < weights.bytes; at += width) {
         const Words bytes = widen<width>(numbers);
         numbers += width;
+#pragma GCC unroll 4
         for (int part = 0; part < kParts; ++part) {
           const Numbers weight = partOf(bytes, part) - zero;
+#pragma GCC unroll 4
           for (int k = 0; k < count; ++k)
             ofBlock[k] += weight * read<Numbers>(vectors + k * length);
           vectors += width;
         }
       }
+#pragma GCC unroll 4
       for (int k = 0; k < count; ++k)
         sums[k] += ofBlock[k] * weights.scales[block];
     }
