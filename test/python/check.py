@@ -44,6 +44,11 @@ def check_places(model):
         again.add(outputs["sum"].ctypes.data)
         assert is_right(x, y, outputs) and np.array_equal(part, expected)
     assert again < places, (again, places)
+    # Not of each size that there ever was.
+    for samples in range(1000, 1040):
+        x, y = data(samples, 1)
+        assert is_right(x, y, model.run(x=x, y=y))
+    assert sum(map(len, model._places._kept.values())) == model._places._count == 6
 
 
 with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as model:
