@@ -349,10 +349,13 @@ Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
                                            OnednnContext &context,
                                            const ThreadTeam &team, bool pack) {
   if (call.operands[0].type == abi::DType::bf16) {
-    if (hasBrainProducts())
+    if (hasBrainProducts()) {
+      const OnednnContext::Taken before = context.taken();
       if (auto task = Dot(call, context, pack).prepare();
           task && context.chosen().rfind("ref", 0) != 0)
         return task;
+      context.giveBack(before);
+    }
     return prepareBrainDot(std::move(call), context, team);
   }
   if (!multipliesIntegers(call))
