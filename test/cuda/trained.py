@@ -31,7 +31,7 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from execute import EMULATOR, TARGET, compile_for_gpus, need_emulator
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run, some
-from mixed_precision import LAYERS_FLAGS, PLANS, compare_with_numpy, write_layers
+from mixed_precision import LAYERS_FLAGS, PLANS, compare_plans, compare_with_numpy, write_layers
 from mixed_precision import STEPS as MIXED_STEPS
 from training import case_named, parameters_of, train, write_data, write_model
 
@@ -230,20 +230,8 @@ def check_mixed(work):
     _, exported = learn(work, layers, "mixed", env=environment(), steps=MIXED_STEPS)
     compared = compare_with_numpy(model, arrays, exported, fused=True)
 
-    count, tokens = 0, case_learner(work, "transformer-adamw")
-    tokens.flags += ["--mixed-precision", "bf16"]
-    plain, _ = learn(work, case_learner(work, "transformer-adamw"), "plain", env=environment(), steps=6)
-    one, exported = learn(work, tokens, "one", env=environment(), steps=6)
-    alone = exported.read_bytes()
-    for plan, same in PLANS:
-        lines, exported = learn(work, tokens, "plan", *plan, env=environment(4), steps=6)
-        if same and exported.read_bytes() != alone:
-            raise Failure(f"products of bf16, {plan}: other bits than on one device")
-        for others, what in ((one, "one device"), (plain, "f32")):
-            apart = max(abs(line["loss"] - other["loss"]) / abs(line["loss"]) for line, other in zip(lines, others, strict=True))
-            if not apart < 1e-2 or (others is plain and apart == 0):
-                raise Failure(f"products of bf16, {plan}: losses differ from those of {what} by {apart:.1e}")
-        count += 1
+    tokens = case_learner(work, "transformer-adamw")
+    compare_plans(lambda name, *flags: learn(work, tokens, name, *flags, env=environment(4), steps=MIXED_STEPS))
 
     for kind in ("bf16", "f16"):
         artifact, vectors = compile_for_gpus(work, "encoder/bert-toy-ort", more=("--mixed-precision", kind))
@@ -251,7 +239,7 @@ def check_mixed(work):
         status, _ = run([BIN / "partita-run", artifact, "--test-data", vectors, "--rtol", "1e-7", "--atol", "1e-7"], env=environment(), expect=None)
         if status != 1:
             raise Failure(f"--mixed-precision {kind} rounds nothing")
-    print(f"products of bf16: {compared}; {count} plans; a model infers")
+    print(f"products of bf16: {compared}; {len(PLANS)} plans; a model infers")
 
 
 def first_module(text):

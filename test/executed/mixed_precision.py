@@ -112,21 +112,25 @@ def transformer(work):
     return write_model(work, case.model, "f32"), write_data(work, case, "f32"), case.flags()
 
 
-def check_plans(work):
-    model, data, flags = transformer(work)
-    plain, _ = learn(work, model, data, "plain", *flags)
-    one, exported = learn(work, model, data, "one", *flags, *FLAGS)
-    alone, count = exported.read_bytes(), 0
-    for plan, same in PLANS:
-        lines, exported = learn(work, model, data, f"plan{count}", *flags, *FLAGS, *plan)
+def compare_plans(learn):
+    """Compares PLANS with one device, and with f32. `learn(name, *flags)` trains, and returns the lines of the log and the trained file."""
+    plain, _ = learn("plain")
+    one, exported = learn("one", *FLAGS)
+    alone = exported.read_bytes()
+    for number, (plan, same) in enumerate(PLANS):
+        lines, exported = learn(f"plan{number}", *FLAGS, *plan)
         if same and exported.read_bytes() != alone:
             raise Failure(f"products of bf16, {plan}: other bits than on one device")
         for others, what in ((one, "one device"), (plain, "f32")):
             apart = max(abs(line["loss"] - other["loss"]) / abs(line["loss"]) for line, other in zip(lines, others, strict=True))
             if not apart < 1e-2 or (others is plain and apart == 0):
                 raise Failure(f"products of bf16, {plan}: losses differ from those of {what} by {apart:.1e}")
-        count += 1
-    print(f"products of bf16: {count} plans learn as one device")
+
+
+def check_plans(work):
+    model, data, flags = transformer(work)
+    compare_plans(lambda name, *more: learn(work, model, data, name, *flags, *more))
+    print(f"products of bf16: {len(PLANS)} plans learn as one device")
 
 
 def check_processes(work):
