@@ -39,7 +39,8 @@ bool expandBefore(nn::GradientOp gradient,
   for (Operation &op : *gradient->getBlock()) {
     if (&op == gradient)
       break;
-    if (isa<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp>(op) &&
+    if (isa<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp,
+            nn::UpdateSliceOp>(op) &&
         active.contains(op.getResult(0)))
       whole.push_back(&op);
   }
@@ -48,6 +49,8 @@ bool expandBefore(nn::GradientOp gradient,
       expand(attention);
     else if (auto packed = dyn_cast<nn::PackedDotOp>(op))
       expand(packed);
+    else if (auto update = dyn_cast<nn::UpdateSliceOp>(op))
+      expand(update);
     else
       expand(cast<nn::RecurrentOp>(op));
   return !whole.empty();

@@ -80,12 +80,13 @@ def ExpandConvGradientsPass : SimplifyPass<"nn-expand-conv-gradients"> {
   ];
 }
 
-def ExpandPackedDotPass : SimplifyPass<"nn-expand-packed-dot"> {
-  let summary = "unpack the weights of products that no library computes";
+def ExpandCallsPass : SimplifyPass<"nn-expand-calls"> {
+  let summary = "write ops that no library computes as others";
   let description = [{
-    Where the backend of a target has no library call for a product with packed
-    weights, these become floats, and the product one of floats. Weights that
-    are known at load are unpacked then.
+    This is for ops that some backends compute by a call. Where the backend of a
+    target has none, packed weights become floats, and the product one of
+    floats: weights that are known at load are unpacked then. A tensor into
+    which another is written becomes a choice between the two.
 
     ```mlir
     %r = nn.packed_dot %x, %w, %s bits 8 : tensor<2x16xf32>, tensor<3x1x16xui8>, tensor<3x1xf32> -> tensor<2x3xf32>
@@ -99,7 +100,7 @@ def ExpandPackedDotPass : SimplifyPass<"nn-expand-packed-dot"> {
     ```
   }];
   let options = [
-    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute what they can; if not, all products are expanded">
+    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute what they can; if not, all such ops are expanded">
   ];
 }
 

@@ -30,8 +30,7 @@ void addMixedPrecision(OpPassManager &pm, const std::string &type) {
 }
 
 void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
-  pm.addNestedPass<func::FuncOp>(
-      createExpandPackedDotPass({options.libraryCalls}));
+  pm.addNestedPass<func::FuncOp>(createExpandCallsPass({options.libraryCalls}));
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
   pm.addNestedPass<func::FuncOp>(createFoldScalePass());

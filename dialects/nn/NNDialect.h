@@ -61,6 +61,8 @@ mlir::Value unpack(mlir::OpBuilder &builder, mlir::Location loc,
 /// Replaces a product with packed weights by the product with the floats that
 /// they stand for.
 void expand(PackedDotOp op);
+/// Replaces it by a choice between the update and what is there.
+void expand(UpdateSliceOp op);
 
 /// The signless type in which code generation holds an element of `type`: `i8`
 /// for `ui8`. It is also `i8` for every type that is stored in a byte of its

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/Term.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using partita::nn::grad::Shape;
+using partita::nn::grad::Term;
 
 namespace partita::nn {
 
@@ -77,6 +80,73 @@ Cost ScatterOp::getCost() {
   int64_t places = getPlaces().getType().getNumElements();
   return orderedCost(*this, places + getUpdates().getType().getNumElements(),
                      places);
+}
+
+LogicalResult UpdateSliceOp::verify() {
+  RankedTensorType x = getX().getType(), update = getUpdate().getType(),
+                   start = getStart().getType();
+  const int64_t dim = getDim();
+  if (dim < 1 || dim >= x.getRank()) // C1
+    return emitOpError("cannot write along dimension ") << dim << " of " << x;
+  Shape fits(x.getShape());
+  if (update.getRank() == x.getRank())
+    fits[dim] = update.getDimSize(dim);
+  if (update.getElementType() != x.getElementType() ||
+      update.getShape() != ArrayRef(fits) || fits[dim] < 1 ||
+      fits[dim] > x.getDimSize(dim)) // C2
+    return emitOpError("cannot write ")
+           << update << " into " << x << " along dimension " << dim;
+  if (start.getShape() != x.getShape().take_front(1)) // C3
+    return emitOpError("has places ") << start << " for the samples of " << x;
+  return success();
+}
+
+/// What is not written is copied, unless the update can be written where x
+/// lies.
+Cost UpdateSliceOp::getCost() {
+  Cost cost = orderedCost(*this, getUpdate().getType().getNumElements(), 0);
+  cost.kind = CostKind::movement;
+  return cost;
+}
+
+void expand(UpdateSliceOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  const Term x(b, op.getX()), update(b, op.getUpdate()),
+      start(b, op.getStart());
+  const int64_t dim = op.getDim(), size = x.shape()[dim],
+                count = update.shape()[dim];
+  const Shape places = {x.shape()[0], size};
+  // How far a place is behind the first one, of all that follow in the circle.
+  const auto type = RankedTensorType::get(places, b.getI64Type());
+  const Term numbers(b, IotaOp::create(b, type, 1));
+  const Term sizes = numbers.splat(static_cast<double>(size));
+  auto modulo = [&](Term value) {
+    return value.make<RemOp>(type, value, sizes);
+  };
+  const Term behind =
+      modulo(modulo(numbers - start.broadcast({0}, places)) + sizes);
+  const Term isWritten = compare(ComparePredicate::lt, behind,
+                                 behind.splat(static_cast<double>(count)));
+  auto spread = [&](Term ofPlaces) {
+    return ofPlaces.broadcast({0, dim}, x.shape());
+  };
+  Term written;
+  if (count == 1) {
+    Shape others;
+    SmallVector<int64_t> dims;
+    for (int64_t i = 0; i < x.rank(); ++i)
+      if (i != dim) {
+        others.push_back(x.shape()[i]);
+        dims.push_back(i);
+      }
+    written = update.reshape(others).broadcast(dims, x.shape());
+  } else {
+    const Term last = behind.splat(static_cast<double>(count - 1));
+    const Term from = behind.make<MinOp>(type, behind, last);
+    written = x.make<GatherElementsOp>(x.type(), update, spread(from), dim);
+  }
+  op.replaceAllUsesWith(select(spread(isWritten), written, x).get());
+  op.erase();
 }
 
 } // namespace partita::nn

@@ -1,13 +1,13 @@
-//===- NNOrdered.td - TopK, scan and scatter ---------------*- tablegen -*-===//
+//===- NNOrdered.td - TopK, scan, scatter and slices -------*- tablegen -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ops whose loops carry a dependence from one iteration to the next. The
-// runtime implements them as a whole, for the element types f32, f64, i32 and
-// i64.
+// Ops whose loops carry a dependence from one iteration to the next, and one
+// that changes a part of a tensor. The runtime implements them as a whole, for
+// the element types f32, f64, i32 and i64, and the last one for all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,6 +85,31 @@ def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>, Declar
   let assemblyFormat = [{
     $x $places $updates (`combine` $combine^)? attr-dict `:` type($x) `,` type($places) `,` type($updates)
   }];
+  let hasVerifier = 1;
+}
+
+def NN_UpdateSliceOp : NN_ValueOp<"update_slice", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "writes a tensor into another, from places on that are given by a tensor";
+  let description = [{
+    x and result [S, .., L, ..], update [S, .., U, ..], start [S], where L and U
+    are the sizes of dimension `dim`. Of sample s, entry i of `update` replaces
+    entry `start[s] + i` modulo L of `x`.
+
+    Constraints:
+    * (C1) `dim` is a dimension of `x`, and not the first.
+    * (C2) `update` has the element type and the sizes of `x`, and at most as many entries along `dim`; it has some.
+    * (C3) `start` has an element for each entry of dimension 0.
+
+    Sharding: `([i,j,k],[i,l,k],[i])->([i,j,k]) replicated={j,l}`, where j is `dim`.
+
+    ```mlir
+    %r = nn.update_slice %x, %update, %start dim 2 : tensor<2x4x100x8xf16>, tensor<2x4x3x8xf16>, tensor<2xi64>
+    ```
+  }];
+  let noDerivative = "it is written as a choice between the two where it is differentiated, and that has one";
+  let arguments = (ins NN_Tensor:$x, NN_Tensor:$update, StaticShapeTensorOf<[I64]>:$start, I64Attr:$dim);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$x `,` $update `,` $start `dim` $dim attr-dict `:` type($x) `,` type($update) `,` type($start)";
   let hasVerifier = 1;
 }
 

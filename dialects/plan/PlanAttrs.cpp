@@ -33,6 +33,7 @@ void PlanDialect::registerAttributes() {
 static bool fits(CallKind kind, Attribute details) {
   switch (kind) {
   case CallKind::dot:
+  case CallKind::update_slice:
     return !details;
   case CallKind::conv:
   case CallKind::conv_dx:
@@ -104,10 +105,11 @@ partita::nn::ClusterKind CallAttr::getClusterKind() const {
   return partita::nn::ClusterKind::call;
 }
 
-/// A call adds its result upon the operand of a sum, and rows upon a table.
+/// A call adds its result upon the operand of a sum, and writes rows upon a
+/// table, or a slice upon a tensor.
 SmallVector<std::pair<unsigned, unsigned>> CallAttr::getInPlacePairs() const {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
-  if (getKind() == CallKind::scatter)
+  if (getKind() == CallKind::scatter || getKind() == CallKind::update_slice)
     pairs.emplace_back(getOperands().front().getValue(), 0);
   for (PostOpAttr post : getPostOps())
     if (post.getKind() == PostOpKind::sum && post.getView())

@@ -235,8 +235,8 @@ def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_Lo
   let description = [{
     `details` are those of its kind: `#plan.conv` of a convolution and its
     derivatives, `#plan.pool`, `#plan.attention`, `#plan.recurrent`,
-    `#plan.top_k`, `#plan.packed_dot`, or `#plan.combine` of a scan and a scatter. A product has
-    none. What has its default value is left out.
+    `#plan.top_k`, `#plan.packed_dot`, or `#plan.combine` of a scan and a scatter. `dot` and
+    `update_slice` have none. What has its default value is left out.
 
     ```mlir
     #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>

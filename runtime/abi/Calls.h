@@ -16,6 +16,7 @@ namespace partita::abi {
 constexpr CallDetails detailsOf(CallKind kind) {
   switch (kind) {
   case CallKind::dot:
+  case CallKind::update_slice:
     return CallDetails::NONE;
   case CallKind::conv:
   case CallKind::conv_dx:

@@ -94,6 +94,7 @@ private:
     case abi::CallKind::attention:
     case abi::CallKind::scatter:
     case abi::CallKind::packed_dot:
+    case abi::CallKind::update_slice:
       return 4;
     case abi::CallKind::pool_max:
     case abi::CallKind::pool_avg:
@@ -108,7 +109,8 @@ private:
   std::string kindError() const {
     switch (call.details_type()) {
     case abi::CallDetails::NONE:
-      return dotError();
+      return call.kind() == abi::CallKind::update_slice ? updateSliceError()
+                                                        : dotError();
     case abi::CallDetails::Conv:
       return convError(*call.details_as_Conv());
     case abi::CallDetails::Pool:
@@ -218,6 +220,24 @@ private:
       return "has zeros " + shown(zeros->shape()) + " of " +
              abi::EnumNameDType(dtype(zeros)) + ", which do not fit its scales";
     return "";
+  }
+
+  std::string updateSliceError() const {
+    const abi::View *x = operand(0), *update = operand(1), *start = operand(2);
+    if (length(call.post_ops()))
+      return "has post-ops, which this call has not";
+    if (dtype(update) != dtype(x) || dtype(result) != dtype(x) ||
+        dtype(start) != abi::DType::i64)
+      return "has an update, places or a result of another type than it takes";
+    if (rank(x) != 3 || rank(update) != 3 || rank(start) != 1 ||
+        rank(result) != 3)
+      return mismatch();
+    for (int64_t i = 0; i < 3; ++i)
+      if (extent(result, i) != extent(x, i) ||
+          (i == 1 ? extent(update, i) > extent(x, i)
+                  : extent(update, i) != extent(x, i)))
+        return mismatch();
+    return extent(x, 0) % extent(start, 0) ? mismatch() : "";
   }
 
   /// Whether it has integers of 8 bits, signed ones on its right side, and

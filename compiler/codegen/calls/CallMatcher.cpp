@@ -243,6 +243,7 @@ Attribute CallMatcher::buildDetails() {
   };
   switch (kind) {
   case plan::CallKind::dot:
+  case plan::CallKind::update_slice:
     return {};
   case plan::CallKind::conv:
   case plan::CallKind::conv_dx:

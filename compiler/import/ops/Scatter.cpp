@@ -206,7 +206,7 @@ LogicalResult importTensorScatter(NodeImport &n) {
     return n.result(0, x);
   if (expected[*axis] > shape[*axis])
     return n.error("the update is longer than the cache");
-  Value offset = makeIota(n, shape, *axis);
+  Value places = n.splat(0, {shape[0]}, n.b.getI64Type());
   if (start) {
     if (n.shapeOf(start) != ArrayRef(shape).take_front(1))
       return n.error("write_indices must have one element a batch");
@@ -217,21 +217,12 @@ LogicalResult importTensorScatter(NodeImport &n) {
     if (failed(
             checkRange(n, start, NumberRange{0, last}, {2, "write_indices"})))
       return failure();
-    offset = n.binary<nn::SubOp>(
-        offset, n.broadcastDims(n.cast(start, n.b.getI64Type()), {0}, shape));
+    places = n.cast(start, n.b.getI64Type());
   }
-  if (mode == "circular") {
-    Value size = n.splat(static_cast<double>(shape[*axis]), offset);
-    offset = wrapIndex(n, n.binary<nn::RemOp>(offset, size), shape[*axis]);
-  }
-  double count = static_cast<double>(expected[*axis]);
-  Value isWritten = isWithin(n, offset, 0, count);
-  Value from = clampTo(n, offset, 0, count - 1);
-  if (!from)
+  if (!places)
     return failure();
-  Value written =
-      n.make<nn::GatherElementsOp>(n.typeOf(x), update, from, *axis);
-  return n.result(0, n.select(isWritten, written, x));
+  return n.result(
+      0, n.make<nn::UpdateSliceOp>(n.typeOf(x), x, update, places, *axis));
 }
 
 const OpRow scatterOps[] = {

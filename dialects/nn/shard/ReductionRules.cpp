@@ -83,6 +83,25 @@ ShardingRule ScatterOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule UpdateSliceOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), update = getUpdate().getType();
+  ShardingRule rule;
+  DimFactors all, written;
+  for (int64_t dim = 0; dim < x.getRank(); ++dim)
+    if (dim == static_cast<int64_t>(getDim())) {
+      all.push_back(
+          {rule.addFactor(x.getDimSize(dim), FactorKind::replicated)});
+      written.push_back(
+          {rule.addFactor(update.getDimSize(dim), FactorKind::replicated)});
+    } else {
+      all.push_back({rule.addFactor(x.getDimSize(dim))});
+      written.push_back(all.back());
+    }
+  rule.operands = {all, written, {all.front()}};
+  rule.results = {all};
+  return rule;
+}
+
 //===----------------------------------------------------------------------===//
 // Recurrent
 //===----------------------------------------------------------------------===//

@@ -133,6 +133,17 @@ func.func @packed(%x: tensor<2x3x30xf32>, %w: tensor<5x2x8xui8>, %s: tensor<5x2x
   return %0 : tensor<2x3x5xf32>
 }
 
+// The dimensions before and behind the one that is written are one each. The
+// update may be written where the tensor lies.
+func.func @slice(%x: tensor<2x4x6x5xf16>, %u: tensor<2x4x3x5xf16>, %s: tensor<2xi64>) -> tensor<2x4x6x5xf16> {
+  // CHECK: lowering = #plan.call<update_slice, operands = [#plan.view<0 shape [8, 6, 5] strides [30, 5, 1]>, #plan.view<1 shape [8, 3, 5] strides [15, 5, 1]>, #plan.view<2 shape [2] strides [1]>, #plan.view<3 shape [8, 6, 5] strides [30, 5, 1]>]>
+  %0 = nn.cluster call (%only = %x, %a1 = %u, %a2 = %s) : (tensor<2x4x6x5xf16>, tensor<2x4x3x5xf16>, tensor<2xi64>) -> tensor<2x4x6x5xf16> {
+    %r = nn.update_slice %only, %a1, %a2 dim 2 : tensor<2x4x6x5xf16>, tensor<2x4x3x5xf16>, tensor<2xi64>
+    nn.yield %r : tensor<2x4x6x5xf16>
+  }
+  return %0 : tensor<2x4x6x5xf16>
+}
+
 // CHECK: module @kernels
 // CHECK: func.func @k0_softmax(%{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK: arith.maxnumf

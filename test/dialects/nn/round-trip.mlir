@@ -235,7 +235,7 @@ func.func @gradients(%x: tensor<8xf32>) -> tensor<8xf32> {
 }
 
 // CHECK-LABEL: func.func @ordered
-func.func @ordered(%x: tensor<4x100xf32>, %places: tensor<5xi64>, %rows: tensor<5x100xf32>) {
+func.func @ordered(%x: tensor<4x100xf32>, %places: tensor<5xi64>, %rows: tensor<5x100xf32>, %slice: tensor<5x7xf32>) {
   // CHECK: nn.top_k largest %{{.*}} : tensor<4x100xf32> -> tensor<4x5xi64>
   %0 = nn.top_k largest %x : tensor<4x100xf32> -> tensor<4x5xi64>
   // CHECK: nn.top_k %{{.*}} : tensor<4x100xf32> -> tensor<4x100xi64>
@@ -246,5 +246,7 @@ func.func @ordered(%x: tensor<4x100xf32>, %places: tensor<5xi64>, %rows: tensor<
   %3 = nn.scatter %x %places %rows : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
   // CHECK: nn.scatter %{{.*}} %{{.*}} %{{.*}} combine max : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
   %4 = nn.scatter %x %places %rows combine max : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
+  // CHECK: nn.update_slice %{{.*}}, %{{.*}}, %{{.*}} dim 1 : tensor<5x100xf32>, tensor<5x7xf32>, tensor<5xi64>
+  %5 = nn.update_slice %rows, %slice, %places dim 1 : tensor<5x100xf32>, tensor<5x7xf32>, tensor<5xi64>
   return
 }

@@ -801,6 +801,14 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
   wrong = scatter;
   wrong.views.pop_back();
   expectError(plan(wrong), "has 3 operands and should have 4");
+
+  InstructionSpec update;
+  update.call = abi::CallKind::update_slice;
+  update.views = {{0, {2, 4, 8}, {32, 8, 1}},
+                  {0, {2, 2, 8}, {16, 8, 1}},
+                  {0, {2}, {1}},
+                  {1, {2, 4, 8}, {32, 8, 1}}};
+  expectError(plan(update), "has an update, places or a result of another");
 }
 
 /// FlatBuffers neither aligns a vector without numbers, as a scalar's shape is,

@@ -16,6 +16,12 @@ plan::Combine getCombine(nn::ReduceKind kind) {
   return *plan::symbolizeCombine(nn::stringifyReduceKind(kind));
 }
 
+/// The sizes before, along and behind a dimension.
+SmallVector<int64_t> groupAround(int64_t dim, ArrayRef<int64_t> shape) {
+  return {llvm::product_of(shape.take_front(dim)), shape[dim],
+          llvm::product_of(shape.drop_front(dim + 1))};
+}
+
 /// Takes operands as they lie, and gives the result so.
 bool matchOrdered(CallMatcher &call, Operation *root) {
   if (call.getOpCount() != 1)
@@ -31,12 +37,17 @@ bool matchOrdered(CallMatcher &call, Operation *root) {
   } else if (auto scan = dyn_cast<nn::ScanOp>(root)) {
     call.kind = plan::CallKind::scan;
     call.combine = getCombine(scan.getKind());
-    ArrayRef<int64_t> shape = scan.getType().getShape();
-    int64_t dim = scan.getDim();
-    const int64_t grouped[] = {llvm::product_of(shape.take_front(dim)),
-                               shape[dim],
-                               llvm::product_of(shape.drop_front(dim + 1))};
+    const SmallVector<int64_t> grouped =
+        groupAround(scan.getDim(), scan.getType().getShape());
     call.operands[0] = *call.operands[0].reshape(grouped);
+    call.output = *call.output.reshape(grouped);
+  } else if (auto update = dyn_cast<nn::UpdateSliceOp>(root)) {
+    call.kind = plan::CallKind::update_slice;
+    const SmallVector<int64_t> grouped =
+        groupAround(update.getDim(), update.getType().getShape());
+    call.operands[0] = *call.operands[0].reshape(grouped);
+    call.operands[1] = *call.operands[1].reshape(
+        groupAround(update.getDim(), update.getUpdate().getType().getShape()));
     call.output = *call.output.reshape(grouped);
   } else {
     call.kind = plan::CallKind::scatter;
@@ -47,7 +58,7 @@ bool matchOrdered(CallMatcher &call, Operation *root) {
 }
 
 bool isOrdered(Operation *op) {
-  return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp>(op);
+  return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp, nn::UpdateSliceOp>(op);
 }
 
 bool takesOrdered(Operation *, Value) { return true; }

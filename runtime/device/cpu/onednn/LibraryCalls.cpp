@@ -121,6 +121,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   if (Status status = checkPostOps(*call.call); !status.ok())
     return status;
   if (elementBytes(call.operands.front().type) == 2 &&
+      call.call->kind() != abi::CallKind::update_slice &&
       !(call.call->kind() == abi::CallKind::dot &&
         call.operands.front().type == abi::DType::bf16 &&
         call.post_ops.empty()))

@@ -220,6 +220,51 @@ private:
   }
 };
 
+/// Copies rows, of whatever type: those of x, unless the result lies there, and
+/// then those of the update. Where x and the result share bytes in a plan, each
+/// may still lie with the caller, as an input and an output.
+class UpdateSlice final : public OrderedTask {
+public:
+  UpdateSlice(ResolvedCall resolved, const ThreadTeam &team)
+      : OrderedTask(std::move(resolved), team),
+        row(dim(0, 2) * elementBytes(call.operands[0].type)) {
+    grain = std::max<int64_t>(kGrain / dim(0, 2), 1);
+  }
+
+  bool run() override {
+    copies = data<uint8_t>(0) != data<uint8_t>(3);
+    if (copies) {
+      extent = dim(0, 0) * dim(0, 1);
+      OrderedTask::run();
+    }
+    copies = false;
+    extent = dim(1, 0) * dim(1, 1);
+    return OrderedTask::run();
+  }
+
+private:
+  /// Rows of x, or of the update.
+  void runPart(int64_t begin, int64_t end) override {
+    if (copies) {
+      std::copy_n(data<uint8_t>(0) + begin * row, (end - begin) * row,
+                  data<uint8_t>(3) + begin * row);
+      return;
+    }
+    const int64_t rows = dim(0, 1), updated = dim(1, 1),
+                  sharing = dim(0, 0) / dim(2, 0);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t p = i / updated,
+                    start = data<int64_t>(2)[p / sharing] % rows + rows;
+      std::copy_n(data<uint8_t>(1) + i * row, row,
+                  data<uint8_t>(3) +
+                      (p * rows + (start + i % updated) % rows) * row);
+    }
+  }
+
+  const int64_t row;   ///< bytes
+  bool copies = false; ///< x, and not the update yet
+};
+
 template <typename T, abi::Combine combine>
 std::unique_ptr<Task> makeCombining(ResolvedCall call, const ThreadTeam &team) {
   if (call.call->kind() == abi::CallKind::scan)
@@ -252,6 +297,10 @@ Expected<std::unique_ptr<Task>> prepareOrdered(ResolvedCall call,
                                                OnednnContext &,
                                                const ThreadTeam &team, bool) {
   std::unique_ptr<Task> task;
+  if (call.call->kind() == abi::CallKind::update_slice) {
+    task = std::make_unique<UpdateSlice>(std::move(call), team);
+    return task;
+  }
   switch (call.operands[0].type) {
   case abi::DType::f32:
     task = make<float>(std::move(call), team);

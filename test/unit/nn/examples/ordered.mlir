@@ -28,3 +28,10 @@ func.func @scatter_sum(%x: tensor<3x6xf32>, %p: tensor<5xi64>, %u: tensor<5x6xf3
   %r = nn.scatter %x %p %u combine sum : tensor<3x6xf32>, tensor<5xi64>, tensor<5x6xf32>
   return %r : tensor<3x6xf32>
 }
+
+// The second sample begins at the end, and goes on at the begin.
+func.func @update_slice(%x: tensor<2x4x6x5xf32>, %u: tensor<2x4x3x5xf32>, %s: tensor<2xi64>) -> tensor<2x4x6x5xf32> attributes {
+    rule = "([i,j,k,m],[i,j,l,m],[i])->([i,j,k,m]) replicated={k,l}"} {
+  %r = nn.update_slice %x, %u, %s dim 2 : tensor<2x4x6x5xf32>, tensor<2x4x3x5xf32>, tensor<2xi64>
+  return %r : tensor<2x4x6x5xf32>
+}

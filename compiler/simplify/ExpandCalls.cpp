@@ -1,4 +1,4 @@
-//===- ExpandPackedDot.cpp - Packed weights become floats -----------------===//
+//===- ExpandCalls.cpp - Ops that no library computes become others -------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,26 +9,31 @@
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/NNDialect.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 
 namespace partita::simplify {
 
-#define GEN_PASS_DEF_EXPANDPACKEDDOTPASS
+#define GEN_PASS_DEF_EXPANDCALLSPASS
 #include "compiler/simplify/Passes.h.inc"
 
 namespace {
 
-struct ExpandPackedDotPass
-    : impl::ExpandPackedDotPassBase<ExpandPackedDotPass> {
-  using ExpandPackedDotPassBase::ExpandPackedDotPassBase;
+struct ExpandCallsPass : impl::ExpandCallsPassBase<ExpandCallsPass> {
+  using ExpandCallsPassBase::ExpandCallsPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([&](nn::PackedDotOp op) {
+    getOperation().walk([&](Operation *op) {
       auto computes = [&](const codegen::Backend &backend) {
         return backend.isCallRoot(op);
       };
-      if (!libraryCalls || !codegen::allBackends(getOperation(), computes))
-        nn::expand(op);
+      if (!isa<nn::PackedDotOp, nn::UpdateSliceOp>(op) ||
+          (libraryCalls && codegen::allBackends(getOperation(), computes)))
+        return;
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<nn::PackedDotOp, nn::UpdateSliceOp>(
+              [](auto whole) { nn::expand(whole); });
     });
   }
 };

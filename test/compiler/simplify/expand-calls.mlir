@@ -1,6 +1,6 @@
-// RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-packed-dot))" %s | FileCheck %s --check-prefix=CPU
-// RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-packed-dot{library-calls=false}))" %s | FileCheck %s
-// RUN: sed "s/^module {/module attributes {plan.target = \"cuda:sm_90\"} {/" %s | partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-packed-dot))" | FileCheck %s
+// RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls))" %s | FileCheck %s --check-prefix=CPU
+// RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls{library-calls=false}))" %s | FileCheck %s
+// RUN: sed "s/^module {/module attributes {plan.target = \"cuda:sm_90\"} {/" %s | partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls))" | FileCheck %s
 
 module {
   // Two numbers of each byte, a zero and a scale for each block. The last two
@@ -48,5 +48,37 @@ module {
   func.func @halves(%x: tensor<2x16xf16>, %w: tensor<3x1x16xui8>, %s: tensor<3x1xf16>) -> tensor<2x3xf16> {
     %r = nn.packed_dot %x, %w, %s bits 8 : tensor<2x16xf16>, tensor<3x1x16xui8>, tensor<3x1xf16> -> tensor<2x3xf16>
     return %r : tensor<2x3xf16>
+  }
+
+  // Which places are written is found out for samples and places alone.
+  // CPU-LABEL: func.func @update
+  // CPU-NEXT: nn.update_slice
+  // CPU-NEXT: return
+  // CHECK-LABEL: func.func @update
+  // CHECK-SAME: %[[X:.*]]: tensor<2x4x6x5xf16>, %[[U:.*]]: tensor<2x4x3x5xf16>, %[[S:.*]]: tensor<2xi64>)
+  // CHECK: %[[I:.*]] = nn.iota 1 : tensor<2x6xi64>
+  // CHECK: %[[B:.*]] = nn.broadcast %[[S]] [0] : tensor<2xi64> -> tensor<2x6xi64>
+  // CHECK: %[[D:.*]] = nn.sub %[[I]], %[[B]]
+  // CHECK: %[[M:.*]] = nn.rem %[[D]]
+  // CHECK: %[[P:.*]] = nn.add %[[M]]
+  // CHECK: %[[O:.*]] = nn.rem %[[P]]
+  // CHECK: %[[W:.*]] = nn.compare lt %[[O]]
+  // CHECK: %[[C:.*]] = nn.min %[[O]]
+  // CHECK: %[[CB:.*]] = nn.broadcast %[[C]] [0, 2]
+  // CHECK: %[[G:.*]] = nn.gather_elements %[[U]], %[[CB]] dim 2
+  // CHECK: %[[WB:.*]] = nn.broadcast %[[W]] [0, 2]
+  // CHECK: nn.select %[[WB]], %[[G]], %[[X]]
+  func.func @update(%x: tensor<2x4x6x5xf16>, %u: tensor<2x4x3x5xf16>, %s: tensor<2xi64>) -> tensor<2x4x6x5xf16> {
+    %r = nn.update_slice %x, %u, %s dim 2 : tensor<2x4x6x5xf16>, tensor<2x4x3x5xf16>, tensor<2xi64>
+    return %r : tensor<2x4x6x5xf16>
+  }
+
+  // CHECK-LABEL: func.func @update_one
+  // CHECK: %[[R:.*]] = nn.reshape %{{.*}} : tensor<2x4x1x5xf32> -> tensor<2x4x5xf32>
+  // CHECK: %[[N:.*]] = nn.broadcast %[[R]] [0, 1, 3]
+  // CHECK: nn.select %{{.*}}, %[[N]], %{{.*}}
+  func.func @update_one(%x: tensor<2x4x6x5xf32>, %u: tensor<2x4x1x5xf32>, %s: tensor<2xi64>) -> tensor<2x4x6x5xf32> {
+    %r = nn.update_slice %x, %u, %s dim 2 : tensor<2x4x6x5xf32>, tensor<2x4x1x5xf32>, tensor<2xi64>
+    return %r : tensor<2x4x6x5xf32>
   }
 }
