@@ -43,7 +43,10 @@ Origin getOrigin(BlockArgument argument) {
 Origin getOrigin(OpResult result) {
   Operation *op = result.getOwner();
   if (auto parameter = dyn_cast<nn::ParameterOp>(op))
-    return {parameter.getState() ? Rate::step : Rate::load, {}};
+    return {parameter->hasAttr(nn::kCarriedAttr) ? Rate::micro_batch
+            : parameter.getState()               ? Rate::step
+                                                 : Rate::load,
+            {}};
   if (isa<nn::AccumulatorOp>(op))
     return {Rate::step, {}};
   if (isa<nn::SumMicroBatchesOp>(op))

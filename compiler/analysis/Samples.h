@@ -114,6 +114,11 @@ std::string compareSampleCounts(mlir::func::FuncOp a, const Samples &samples,
 void setSampleAxes(mlir::func::FuncOp function, llvm::ArrayRef<int64_t> axes,
                    llvm::StringRef why);
 
+/// Why a step has one micro-batch, as a clause: samples are not independent, or
+/// a step goes on from what the one before it has left. Empty: it may have
+/// several.
+std::string getWhyWhole(mlir::ModuleOp module);
+
 } // namespace partita::analysis
 
 #endif // PARTITA_COMPILER_ANALYSIS_SAMPLES_H

@@ -115,7 +115,9 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     // The first plan chooses for all.
     if (number > 0 && *schedule == kAutoSchedule)
       each.partition.schedule = compilations.front()->schedule;
-    if (each.autodiff.results == autodiff::LossResults::evaluation)
+    // Plans that share states have them on the same devices.
+    if (each.autodiff.results == autodiff::LossResults::evaluation ||
+        (number > 0 && !options.states.empty()))
       followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
         options.kind != EmitKind::decision && options.kind != EmitKind::summary)
@@ -140,7 +142,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   }
   if (options.kind != EmitKind::artifact)
     return success();
-  if (!options.train.optimizer.empty() && failed(checkStates(compiled)))
+  if ((!options.train.optimizer.empty() || !options.states.empty()) &&
+      failed(checkStates(compiled)))
     return failure();
   crash::AtPass at("writing the artifact");
   if (options.timing)

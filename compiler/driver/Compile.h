@@ -73,6 +73,8 @@ struct CompileOptions {
   bool attentionCalls = false;
   /// The type that products have in a model of f32: bf16 or f16. Empty: f32.
   std::string mixedPrecision;
+  /// INPUT=OUTPUT: what a step leaves for the next one (--nn-carry-states).
+  std::vector<std::string> states;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

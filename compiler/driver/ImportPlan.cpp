@@ -14,11 +14,13 @@
 #include "compiler/driver/ReadModel.h"
 #include "compiler/driver/SampleProof.h"
 #include "compiler/model/Decision.h"
+#include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/PlanSizes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
@@ -110,6 +112,15 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
   if (failed(imported))
     return failure();
   ModuleOp module = **imported;
+  if (!options.states.empty()) {
+    PassManager pm(&context, ModuleOp::getOperationName());
+    pipeline::CarryStatesPassOptions carried;
+    carried.states = llvm::to_vector(options.states);
+    pm.addPass(pipeline::createCarryStatesPass(carried));
+    if (failed(pm.run(module)))
+      return failure();
+    module->setAttr(codegen::kKeepsNanAttr, UnitAttr::get(&context));
+  }
   if (!options.train.optimizer.empty()) {
     if (failed(checkScales(module, options)))
       return failure();

@@ -83,6 +83,10 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
       failed(checkTraining(loc, options, targets)))
     return failure();
   replicas = *said;
+  if (replicas > 1 && !options.states.empty())
+    return emitError(loc) << "--state " << options.states.front()
+                          << ": replicas that share a batch (--replicas) keep "
+                             "no states";
   auto imported = importPlan(context, options, replicas);
   if (failed(imported))
     return failure();
@@ -179,7 +183,7 @@ PlanCompilation::runPlanPhases(ModuleOp module,
 }
 
 void PlanCompilation::readDecision(ModuleOp module) {
-  if (!options.train.optimizer.empty())
+  if (!options.train.optimizer.empty() || !options.states.empty())
     for (auto function : module.getOps<func::FuncOp>()) {
       evaluationSchedule = getEvaluationSchedule(function);
       stagesOfNodes = pipeline::getStagesOfNodes(function);

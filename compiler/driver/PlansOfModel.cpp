@@ -43,7 +43,8 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
 
 void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.shards = learns.shards;
-  options.trained = learns.trained;
+  if (!options.train.optimizer.empty())
+    options.trained = learns.trained;
   options.partition.emitFile.clear();
   options.partition.schedule = learns.evaluationSchedule;
   options.partition.microBatches = static_cast<int>(learns.microBatches);
@@ -81,8 +82,8 @@ LogicalResult checkStates(ArrayRef<emit::CompiledPlan> plans) {
                                                  static_cast<unsigned>(number));
         if (it->second != number)
           return program.emitError()
-                 << "'" << *slot.getWeight() << "' is trained on device "
-                 << it->second << " and evaluated on device " << number
+                 << "one plan has '" << *slot.getWeight() << "' on device "
+                 << it->second << ", and another on device " << number
                  << ": name blocks of whole nodes in a partition file";
       }
   return success();

@@ -280,7 +280,7 @@ private:
         static_cast<abi::Span>(slot.getSpan()),
         slot.getSum() ? slotOf.lookup(slot.getSum()) : -1,
         static_cast<int>(slot.getLane().value_or(0)),
-        members.empty() ? 0 : b.CreateVector(members));
+        members.empty() ? 0 : b.CreateVector(members), slot.getRenewed());
   }
 
   flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {
@@ -645,6 +645,7 @@ private:
           b, string(state.getOrigin()),
           role && role == "optimizer"   ? abi::StateRole::optimizer
           : role && role == "statistic" ? abi::StateRole::statistic
+          : role && role == "carried"   ? abi::StateRole::carried
                                         : abi::StateRole::parameter,
           dtype(state, type), longs(type.getShape()), nn::getByteSize(type),
           initial == weightIndex.end() ? -1 : initial->second,

@@ -31,6 +31,33 @@ def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
   let options = [Option<"nodes", "nodes", "std::string", "\"*\"", "glob over node names">];
 }
 
+def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
+  let summary = "Keeps what a step leaves for the next one on the devices";
+  let description = [{
+    Inputs become states that begin with zeros, and the outputs that go with
+    them their new values. A step is one micro-batch then, and none is filled
+    up: the module gets `dist.full_steps` and `dist.full_micro_batches`. Steps
+    follow one another along dimension 0 of the other inputs and outputs, or
+    where `nn.batch_axis` of the inputs says it. If one of them has no such
+    dimension, the module gets `nn.mixes`.
+
+    With `states=past=present`:
+
+    ```mlir
+    func.func @main(%x: tensor<2x8xf32> {nn.name = "x"}, %past: tensor<2x8xf32> {nn.name = "past"})
+        -> (tensor<2x8xf32> {nn.name = "y"}, tensor<2x8xf32> {nn.name = "present"}) {
+      %0 = nn.add %past, %x : tensor<2x8xf32>
+      return %0, %0
+    // becomes
+    nn.weight state @past "past" : tensor<2x8xf32> = dense<0.0> : tensor<2x8xf32> {nn.role = "carried"}
+    func.func @main(%x: tensor<2x8xf32> {nn.batch_axis = 0, nn.name = "x"})
+        -> (tensor<2x8xf32> {nn.batch_axis = 0, nn.name = "y"}, tensor<2x8xf32> {nn.state = @past}) {
+      %past = nn.parameter state @past {nn.carried} : tensor<2x8xf32>
+    ```
+  }];
+  let options = [ListOption<"states", "states", "std::string", "INPUT=OUTPUT; a * in both stands for the same text">];
+}
+
 def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let summary = "Writes the axes of the mesh of all devices into the model";
   let description = [{

@@ -119,6 +119,8 @@ private:
     locals[parameter] = nn::ParameterOp::create(builder, parameter.getLoc(),
                                                 type, parameter.getWeightAttr(),
                                                 parameter.getStateAttr());
+    if (Attribute carried = parameter->getAttr(nn::kCarriedAttr))
+      locals[parameter].getDefiningOp()->setAttr(nn::kCarriedAttr, carried);
     zeros.insert(locals[parameter]);
     return success();
   }

@@ -47,7 +47,8 @@ def NN_Dialect : Dialect {
     | `nn.mixes` | the module | a clause that says why samples are not independent: a run takes the shapes as they are |
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
     | `nn.declared` | `nn.weight` | what the model says that it is: `parameter`, `buffer` or `constant` |
-    | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
+    | `nn.role` | `nn.weight state` | `optimizer`, `statistic` or `carried`; without it, a parameter |
+    | `nn.carried` | `nn.parameter state` | every micro-batch writes it, and finds what the one before it has written |
     | `nn.on_host` | `nn.weight state` | it lies in the host's memory, where devices can reach that |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
     | `nn.default_initial`, `nn.fans` | `nn.weight` | how PyTorch's layer draws it at random; its fan-in and fan-out |

@@ -34,6 +34,7 @@ inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
 inline constexpr llvm::StringLiteral kBatchAxisAttr = "nn.batch_axis";
 inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
 inline constexpr llvm::StringLiteral kRoleAttr = "nn.role";
+inline constexpr llvm::StringLiteral kCarriedAttr = "nn.carried";
 inline constexpr llvm::StringLiteral kOnHostAttr = "nn.on_host";
 inline constexpr llvm::StringLiteral kPerStepAttr = "nn.per_step";
 inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";

@@ -279,8 +279,10 @@ LogicalResult SlotOp::verify() {
       !(hasLanes && space == Space::frame))
     return emitOpError("(C3) in ") << stringifySpace(space) << " has the span "
                                    << stringifySpan(getSpan());
-  if (getCuts() && space != Space::state)
-    return emitOpError("(C4) in ") << stringifySpace(space) << " has cuts";
+  if ((getCuts() || getRenewed()) && space != Space::state)
+    return emitOpError("(C4) in ")
+           << stringifySpace(space)
+           << (getCuts() ? " has cuts" : " is renewed");
   if (static_cast<bool>(getSum()) != static_cast<bool>(getLane()))
     return emitOpError("(C5) is a lane of nothing, or no lane of a sum");
   if ((hasLanes || getLane()) && getSpan() != Span::sum)

@@ -388,7 +388,8 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     `--plan-place` slots have no offset.
 
     A state has bytes of its own, which outlive the step. They are written once
-    in a step, after they were last read. `span` says for how long a slot of the
+    in a step. A slot that is `renewed` has what was written, and is read behind
+    that; others have what the step before has left, and are read before. `span` says for how long a slot of the
     arena holds one value: for a `micro_batch`, for a `step`, or a `sum` to which
     each micro-batch adds, in their order. Of a state that is cut over devices, a
     slot has the device's part; `cuts` say which that is.
@@ -404,7 +405,7 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     * (C1) a slot in `weight` or `state` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight and a state have no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
     * (C3) only a slot in the arena has a span other than `micro_batch`, but for a sum of several lanes in a frame with as many copies.
-    * (C4) only a state has cuts.
+    * (C4) only a state has cuts, or is renewed.
     * (C5) only a sum has lanes, or is a lane: of another slot of its type with lanes, in the arena, where that lies for the lane.
     * (C6) only a slot in the arena joins others: slots in the arena with its span and element type, without lanes, that join none, and that lie within it.
 
@@ -413,6 +414,7 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     %y = plan.slot frame %f at 0 : <tensor<8x4xf32>>
     %w = plan.slot weight @conv1.weight : <tensor<4x3xf32>>
     %s = plan.slot state @conv1.weight : <tensor<4x3xf32>>
+    %n = plan.slot state renewed @conv1.weight : <tensor<4x3xf32>>
     %g = plan.slot arena span sum at 256 : <tensor<4x3xf32>>
     %h = plan.slot frame %f2 span sum at 0 lanes 2 : <tensor<4x3xf32>>
     %l = plan.slot arena span sum at 512 of %h : !plan.slot<tensor<4x3xf32>> lane 1 : <tensor<4x3xf32>>
@@ -424,10 +426,10 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     OptionalAttr<FlatSymbolRefAttr>:$weight,
     DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts,
     Optional<Plan_SlotType>:$sum, OptionalAttr<I64Attr>:$lane, DefaultValuedAttr<I64Attr, "1">:$lanes,
-    Variadic<Plan_SlotType>:$members);
+    Variadic<Plan_SlotType>:$members, UnitAttr:$renewed);
   let results = (outs Plan_SlotType:$slot);
   let assemblyFormat = [{
-    $space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)?
+    $space (`renewed` $renewed^)? ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)?
     (`of` $sum^ `:` type($sum) `lane` $lane)? (`lanes` $lanes^)?
     (`joins` $members^ `:` type($members))? attr-dict `:` type($slot)
   }];

@@ -380,6 +380,8 @@ private:
     std::set<int> adds;       ///< sums that it reads, and then writes
     /// States that it reads and writes, by number, each with an instruction.
     std::map<int64_t, int> state_reads, state_writes;
+    /// Those whose new value it reads, and has not written.
+    std::map<int64_t, int> news_read;
   };
   struct Writer {
     int64_t value;
@@ -662,9 +664,13 @@ private:
       for (const CheckedUse &use : unit[i].reads) {
         if (isState(use.slot)) {
           const int64_t state = slots[use.slot].offset;
-          summary.state_reads.emplace(state, i);
-          if (auto by = summary.state_writes.find(state);
-              by != summary.state_writes.end())
+          const auto by = summary.state_writes.find(state);
+          const bool isWritten = by != summary.state_writes.end();
+          if (!slots[use.slot].renewed)
+            summary.state_reads.emplace(state, i);
+          else if (!isWritten)
+            summary.news_read.emplace(state, i);
+          if (isWritten && !slots[use.slot].renewed)
             fail(i, "reads a state that action '" +
                         unit[static_cast<size_t>(by->second)].name +
                         "' has written for the next step");
@@ -844,7 +850,8 @@ private:
           action.kind != ActionKind::start)
         return where(index) + " uses a state, which it may not";
       Summary summary;
-      summary.state_reads.emplace(slots[action.slot].offset, 0);
+      (slots[action.slot].renewed ? summary.news_read : summary.state_reads)
+          .emplace(slots[action.slot].offset, 0);
       if (std::string error = useStates(index, summary); !error.empty())
         return error;
     }
@@ -912,6 +919,10 @@ private:
         return where(index, instruction) + " reads a state that " +
                actionText(by->second.first, by->second.second) +
                " has written for the next step";
+    for (auto [state, instruction] : summary.news_read)
+      if (!renewed.count(state))
+        return where(index, instruction) +
+               " reads the new value of a state, which nothing has written";
     for (auto [state, instruction] : summary.state_writes) {
       if (auto [by, isNew] =
               renewed.try_emplace(state, std::pair(index, instruction));

@@ -33,11 +33,11 @@
 // reads it needs all of them. Of a sum in a frame each copy is a sum of its
 // own, a lane, to which the micro-batches add that have this copy; a slot of
 // the arena may name one. What has the span of a step is written once, by one
-// unit. A state has one value until an action writes it, once. Afterwards no
-// action of the program reads it: the new value is for the next step. Each
-// device has a state of its own, so nobody else uses one that is written. A
-// collective may read one, until it is finished; no other message reads or
-// writes one.
+// unit. A state has one value until an action writes it, once. Afterwards it
+// has the new one, for the next step, which slots have that are renewed: no
+// other reads it then, and none of these before. Each device has a state of its
+// own, so nobody else uses one that is written. A collective may read one, until
+// it is finished; no other message reads or writes one.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read
@@ -85,6 +85,8 @@ struct CheckedSlot {
   int lane = 0;
   /// Slots that lie within this one, and that a collective adds up at once.
   std::vector<int> members;
+  /// Of a state: it has the new value.
+  bool renewed = false;
 };
 
 /// Bytes of a slot: [begin, end), from the slot's begin.

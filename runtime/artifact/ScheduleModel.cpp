@@ -33,7 +33,8 @@ public:
                                static_cast<abi::CheckedSlot::Span>(slot.span()),
                                slot.sum(),
                                slot.lane(),
-                               {}});
+                               {},
+                               slot.renewed()});
       if (slot.members())
         checked.slots.back().members.assign(slot.members()->begin(),
                                             slot.members()->end());

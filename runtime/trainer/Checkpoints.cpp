@@ -26,6 +26,7 @@ Role roleOf(const abi::State &state) {
     return Role::optimizer;
   case abi::StateRole::statistic:
     return Role::statistic;
+  case abi::StateRole::carried: // of a model that is not trained
   case abi::StateRole::parameter:
     break;
   }

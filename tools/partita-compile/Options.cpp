@@ -332,6 +332,14 @@ static std::string checkTogether(const CommandLine &command) {
   if (!compile.import.samples.empty() && compile.partition.replicas > 1)
     return "--samples and --replicas contradict each other: replicas share "
            "what lies along dimension 0";
+  if (!compile.states.empty()) {
+    const std::string state = "--state " + compile.states.front();
+    if (!compile.autodiff.loss.empty() || !compile.train.optimizer.empty())
+      return state + ": states are kept at inference; a training has its own";
+    if (!compile.mask.empty())
+      return state + " and --mask: a step writes what it computes of padding "
+                     "into the states, too; leave out one of the two";
+  }
   const std::string override =
       driver::getAnnotationsOverride(compile.partition);
   if (!compile.import.configuration.empty() && !override.empty())
@@ -563,6 +571,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
          "the input has no samples. A run splits them if the compiler proves "
          "that they are independent")
       ->type_name("INPUT=AXIS");
+  app.add_option("--state", compile.states,
+                 "an input that is what the step before has left in an output: "
+                 "it stays on the devices, and begins with zeros; several by a "
+                 "* in both: --state 'past.*=present.*'")
+      ->type_name("INPUT=OUTPUT")
+      ->expected(1)
+      ->take_all();
   app.add_option("--length", raw.lengths,
                  "bind the length of an input that is a sequence: --length x=3 "
                  "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "

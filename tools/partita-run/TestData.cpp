@@ -202,6 +202,11 @@ Status compareSet(const Context &context, const fs::path &folder,
 } // namespace
 
 Status checkTestData(const Options &options, const Model &model) {
+  if (runtime::length(model.plan->states()) > 0)
+    return Status::error(
+        "--test-data: the model has states (partita-compile --state), which "
+        "begin with zeros, and test data have values for them: compile it "
+        "without --state");
   Expected<std::vector<fs::path>> sets = findSets(options.testData);
   if (!sets)
     return sets.status();

@@ -226,15 +226,14 @@ private:
 
   /// Micro-batches can be dealt out if there may be several.
   LogicalResult checkReplicas() {
-    auto mixes =
-        getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+    const std::string why = analysis::getWhyWhole(getOperation());
     const Axis *data = find(dist::kDataAxis);
-    if (!mixes || !data || data->size <= 1)
+    if (why.empty() || !data || data->size <= 1)
       return success();
     return emitError(data->loc)
            << "micro-batches are dealt out along the axis 'data' "
               "(--data-parallel), and there is one alone: "
-           << mixes.getValue() << "; leave it out";
+           << why << "; leave it out";
   }
 
   /// What lies along an axis that does not cut tensors; empty if it does.

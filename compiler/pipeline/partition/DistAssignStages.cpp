@@ -18,6 +18,7 @@
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/Followers.h"
 #include "compiler/pipeline/phases/HeldMemory.h"
+#include "compiler/pipeline/phases/StateHomes.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -537,6 +538,8 @@ private:
     int64_t count = countStages();
     if (!leaders.empty())
       joinReturning(graph, phases, leaders);
+    else
+      leaders = joinStates(function, graph);
     const std::vector<BalanceValue> values = getValues();
     std::vector<BalanceKind> kinds;
     const std::vector<int> kindOf = makeKinds(count, values, kinds);
@@ -650,7 +653,7 @@ private:
   int64_t deviceCount;
   SmallVector<SmallVector<std::string>> stages; // blocks, by stage
   std::vector<int64_t> stageOf;                 // by node
-  std::vector<int> leaders;  // by node; empty: nothing is trained
+  std::vector<int> leaders;  // by node; empty: each decides for itself
   std::vector<bool> returns; // by node: it is no part of the forward phase
   std::vector<bool> isOnce;  // by node: it is computed once a step
   std::vector<int> numberOf; // among those that decide for themselves, by node

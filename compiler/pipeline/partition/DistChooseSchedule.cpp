@@ -47,7 +47,7 @@ struct DistChooseSchedulePass
         used.insert(devices[stage]);
       }
     // What is computed whole has no more than one micro-batch.
-    int count = getOperation()->hasAttr(analysis::kMixesAttr)
+    int count = !analysis::getWhyWhole(getOperation()).empty()
                     ? 1
                     : kind->microBatches(static_cast<int>(stages.size()),
                                          static_cast<int>(used.size()));

@@ -176,8 +176,12 @@ private:
         formed[keyOf(producer)].outputs.insert(value);
         continue;
       }
-      // An input, or what depends on weights only: any stage can hand it out.
-      Stage &stage = formed[{stages.back(), Phase::forward}];
+      // An input, or what depends on weights only: any stage can hand it out,
+      // but for the new value of a state.
+      const int64_t said = producer ? getStage(producer) : -1;
+      Stage &stage =
+          formed[{llvm::is_contained(stages, said) ? said : stages.back(),
+                  Phase::forward}];
       if (!producer)
         stage.inputs.insert(value);
       stage.outputs.insert(value);

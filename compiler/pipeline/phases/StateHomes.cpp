@@ -14,6 +14,7 @@
 #include "compiler/pipeline/phases/Phases.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -45,10 +46,122 @@ std::map<std::string, int64_t> findStateStages(func::FuncOp function) {
   return stages;
 }
 
+std::vector<int> joinStates(func::FuncOp function,
+                            const PartitionGraph &graph) {
+  const auto count = static_cast<int>(graph.nodes.size());
+  std::map<std::string, std::pair<int, int>> spans; // first and last cluster
+  auto add = [&](StringRef state, int node) {
+    auto [span, isNew] = spans.try_emplace(state.str(), node, node);
+    span->second.first = std::min(span->second.first, node);
+    span->second.second = std::max(span->second.second, node);
+  };
+  for (int node = 0; node < count; ++node)
+    for (Operation *op : graph.nodes[static_cast<size_t>(node)].ops)
+      for (Value operand : op->getOperands())
+        if (nn::ParameterOp state = getState(operand);
+            state && state->hasAttr(nn::kCarriedAttr))
+          add(state.getWeight(), node);
+  std::vector<std::pair<std::string, std::string>> exchanged;
+  for (OpOperand &result :
+       function.getBody().front().getTerminator()->getOpOperands()) {
+    auto state = function.getResultAttrOfType<FlatSymbolRefAttr>(
+        result.getOperandNumber(), nn::kStateAttr);
+    if (!state)
+      continue;
+    if (nn::ParameterOp source = getState(result.get()))
+      exchanged.push_back({state.getValue().str(), source.getWeight().str()});
+    else if (auto maker = graph.nodeOf.find(result.get().getDefiningOp());
+             maker != graph.nodeOf.end())
+      add(state.getValue(), maker->second);
+  }
+  // What another state has comes from that one's stage.
+  for (size_t round = 0; round < exchanged.size(); ++round)
+    for (const auto &[to, from] : exchanged)
+      if (spans.count(to) && spans.count(from)) {
+        auto &a = spans[to], &b = spans[from];
+        a = b = {std::min(a.first, b.first), std::max(a.second, b.second)};
+      }
+  std::vector<int> first(static_cast<size_t>(count));
+  bool any = false;
+  for (int node = 0; node < count; ++node)
+    first[static_cast<size_t>(node)] = node;
+  for (const auto &[state, span] : spans)
+    for (int node = span.first + 1; node <= span.second; ++node) {
+      first[static_cast<size_t>(node)] =
+          std::min(first[static_cast<size_t>(node)], span.first);
+      any = true;
+    }
+  if (!any)
+    return {};
+  for (int &node : first)
+    node = first[static_cast<size_t>(node)];
+  return first;
+}
+
+/// New values that no op of a micro-batch makes come by way of one on the
+/// state's stage: those that are the value of another state, an input, or known
+/// when the model is loaded.
+static void copyExchanged(func::FuncOp function,
+                          std::map<std::string, int64_t> &stages) {
+  llvm::StringSet<> carried;
+  for (auto weight :
+       function->getParentOfType<ModuleOp>().getOps<nn::WeightOp>())
+    if (auto role = weight->getAttrOfType<StringAttr>(nn::kRoleAttr);
+        role && role == "carried")
+      carried.insert(weight.getSymName());
+  if (carried.empty())
+    return;
+  Block &block = function.getBody().front();
+  const SmallVector<Operation *> list = getActiveOps(block);
+  const llvm::DenseSet<Operation *> active(list.begin(), list.end());
+  Operation *end = block.getTerminator();
+  OpBuilder b(end);
+  struct Copied {
+    OpOperand &result;
+    std::string target, source; ///< states; the second one may be none
+  };
+  SmallVector<Copied> copies;
+  for (OpOperand &result : end->getOpOperands()) {
+    auto target = function.getResultAttrOfType<FlatSymbolRefAttr>(
+        result.getOperandNumber(), nn::kStateAttr);
+    if (!target || !carried.contains(target.getValue()) ||
+        active.contains(result.get().getDefiningOp()))
+      continue;
+    nn::ParameterOp source = getState(result.get());
+    if (!source || source.getWeightAttr() != target)
+      copies.push_back({result, target.getValue().str(),
+                        source ? source.getWeight().str() : std::string()});
+  }
+  // A state that nobody reads or computes is where the other one is; those of
+  // which that says nothing are on the first stage.
+  auto follow = [&](const std::string &state, const std::string &other) {
+    if (auto known = stages.find(other); known != stages.end())
+      stages.try_emplace(state, known->second);
+  };
+  for (size_t round = 0; round < copies.size(); ++round)
+    for (const Copied &copied : copies) {
+      follow(copied.target, copied.source);
+      if (!copied.source.empty())
+        follow(copied.source, copied.target);
+    }
+  for (const Copied &each : copies) {
+    OpOperand &result = each.result;
+    const int64_t stage = stages.try_emplace(each.target, 0).first->second;
+    if (!each.source.empty())
+      stages.try_emplace(each.source, 0);
+    auto type = nn::getTensorType(result.get());
+    auto copied =
+        nn::ReshapeOp::create(b, result.get().getLoc(), type, result.get());
+    copied->setAttr(dist::kStageAttr, b.getI64IntegerAttr(stage));
+    result.set(copied);
+  }
+}
+
 LogicalResult handStatesOn(func::FuncOp function) {
   Block &block = function.getBody().front();
   const SmallVector<int64_t> devices = getDevices(function);
-  const std::map<std::string, int64_t> stages = findStateStages(function);
+  std::map<std::string, int64_t> stages = findStateStages(function);
+  copyExchanged(function, stages);
   const Phases phases(function);
   OpBuilder b(&block, block.begin());
   llvm::DenseMap<Attribute, Value> handed;
@@ -58,7 +171,11 @@ LogicalResult handStatesOn(func::FuncOp function) {
       if (!state)
         continue;
       const int64_t home = stages.at(state.getWeight().str());
-      if (devices[home] == devices[getStage(op)])
+      // The stage that writes what a micro-batch leaves hands its value on,
+      // also to stages of the same device.
+      const bool isCarried = state->hasAttr(nn::kCarriedAttr);
+      if (isCarried ? home == getStage(op)
+                    : devices[home] == devices[getStage(op)])
         continue;
       if (phases.get(op) == dist::Phase::update)
         return op->emitError()
@@ -73,6 +190,8 @@ LogicalResult handStatesOn(func::FuncOp function) {
         auto own = nn::ParameterOp::create(b, loc, state.getType(),
                                            state.getWeightAttr(),
                                            state.getStateAttr());
+        if (isCarried)
+          own->setAttr(nn::kCarriedAttr, b.getUnitAttr());
         auto hand = nn::ReshapeOp::create(b, loc, state.getType(), own);
         hand->setAttr(dist::kStageAttr, b.getI64IntegerAttr(home));
         value = hand;

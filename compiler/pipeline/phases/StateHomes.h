@@ -7,17 +7,22 @@
 //
 // A state lies on one device: that of the stage which updates it. What another
 // device reads of it is sent there once a step, before the first micro-batch.
+// What each micro-batch writes (`nn.carried`) has one stage, which hands what
+// the micro-batch has found on to the stages behind it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H
 #define PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H
 
+#include "compiler/pipeline/partition/PartitionGraph.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace partita::pipeline {
 
@@ -25,6 +30,12 @@ namespace partita::pipeline {
 /// symbol: the one that another plan has it on (`dist.state_stages`), or else
 /// the one that updates it, or else the first that reads it.
 std::map<std::string, int64_t> findStateStages(mlir::func::FuncOp function);
+
+/// By cluster: the first one with which it must be on one stage, since one
+/// reads a state that a micro-batch writes, and the other makes its new value,
+/// or lies between them. Empty: each may be on a stage of its own.
+std::vector<int> joinStates(mlir::func::FuncOp function,
+                            const PartitionGraph &graph);
 
 /// Ops that read a state on a device that does not have it read an op of the
 /// state's stage instead, which hands it on. Emits an error if an update reads

@@ -648,7 +648,7 @@ private:
           Value(), IntegerAttr(), value.weight, value.span, getCuts(value),
           value.sum < 0 ? Value() : slots[static_cast<size_t>(value.sum)],
           value.sum < 0 ? IntegerAttr() : builder.getI64IntegerAttr(value.lane),
-          value.lanes, members));
+          value.lanes, members, value.isRenewed));
     }
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());

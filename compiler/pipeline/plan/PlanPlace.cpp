@@ -485,6 +485,14 @@ private:
       }
   }
 
+  /// Whether these are the old and the new value of a state.
+  static bool areOneState(Value from, Value to) {
+    auto a = from.getDefiningOp<plan::SlotOp>(),
+         b = to.getDefiningOp<plan::SlotOp>();
+    return a.getSpace() == plan::Space::state && a.getSpace() == b.getSpace() &&
+           a.getWeight() == b.getWeight();
+  }
+
   /// What a call adds upon must be in the result's bytes before.
   void copyWhatIsSummedUpon() {
     auto visit = [&](Block &body) {
@@ -498,7 +506,8 @@ private:
                 to = call.getOutputs()[result];
           if (from == to)
             continue;
-          if (getBuffer(from) >= 0 && getBuffer(from) == getBuffer(to))
+          if ((getBuffer(from) >= 0 && getBuffer(from) == getBuffer(to)) ||
+              areOneState(from, to))
             continue;
           OpBuilder builder(call);
           plan::CopyOp::create(builder, call.getLoc(), from, to,

@@ -68,6 +68,10 @@ public:
         op && (!op.isWritable() || op.getSpace() == plan::Space::state);
     if (!isHeld || !read.insert(op).second)
       return;
+    // The old and the new value of a state have the same bytes.
+    if (op.getSpace() == plan::Space::state &&
+        !readStates.insert(*op.getWeight()).second)
+      return;
     if (op.getSpace() == plan::Space::state && backend.reachesHost() &&
         hostStates.contains(*op.getWeight())) {
       host += op.getByteSize();
@@ -132,6 +136,7 @@ private:
   const llvm::StringSet<> &hostStates;
   int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;
+  llvm::StringSet<> readStates;
   llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
 };
 

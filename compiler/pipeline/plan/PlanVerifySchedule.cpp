@@ -59,7 +59,8 @@ public:
            static_cast<abi::CheckedSlot::Span>(slot.getSpan()),
            slot.getSum() ? slots.lookup(slot.getSum()) : -1,
            static_cast<int>(slot.getLane().value_or(0)),
-           {}});
+           {},
+           slot.getRenewed()});
       for (Value member : slot.getMembers())
         checked.slots.back().members.push_back(slots.lookup(member));
     }

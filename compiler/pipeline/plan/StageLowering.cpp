@@ -62,16 +62,29 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
   return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
 }
 
-/// The state of which a placed value is the new value; null: it is of none.
-static FlatSymbolRefAttr findNewState(Value placed) {
-  for (OpOperand &use : placed.getUses())
-    if (auto end = dyn_cast<func::ReturnOp>(use.getOwner()))
-      if (auto state = cast<func::FuncOp>(end->getParentOp())
-                           .getResultAttrOfType<FlatSymbolRefAttr>(
-                               use.getOperandNumber(), nn::kStateAttr))
-        return state;
-  return {};
-}
+namespace {
+
+/// The states of which a placed value is the new value.
+struct NewStates {
+  explicit NewStates(Value placed) {
+    for (OpOperand &use : placed.getUses()) {
+      auto end = dyn_cast<func::ReturnOp>(use.getOwner());
+      auto state = end ? cast<func::FuncOp>(end->getParentOp())
+                             .getResultAttrOfType<FlatSymbolRefAttr>(
+                                 use.getOperandNumber(), nn::kStateAttr)
+                       : FlatSymbolRefAttr();
+      if (state)
+        states.push_back(state);
+      else
+        isRead = true;
+    }
+  }
+
+  SmallVector<FlatSymbolRefAttr, 1> states;
+  bool isRead = false; ///< it is something else besides
+};
+
+} // namespace
 
 /// The accumulator of which a value is the zeros; null if it is of none.
 static nn::AccumulatorOp findAccumulator(Value value) {
@@ -180,9 +193,10 @@ void StageLowering::copy(LoweredDevice &device, LoweredStage &stage, Value made,
 /// Lets a result of the stage, which has the bytes `id`, be written into
 /// `place` instead: where it is made, if nobody reads `place` afterwards and
 /// the work may write what it reads; else by a copy, as soon as it is made and
-/// `place` has been read.
+/// `place` has been read. `isShared`: the stage has several such results. What
+/// a micro-batch writes of a state that is carried, others may read there.
 void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
-                              Value made, int &id, int place) {
+                              Value made, int &id, int place, bool isShared) {
   const int from = id;
   id = place;
   if (from == place)
@@ -194,23 +208,33 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
                      ? nn::ClusterOp()
                      : dyn_cast_or_null<nn::ClusterOp>(maker->op);
   // Others may read the value, and the value may be handed on twice.
-  bool isOwn =
-      cluster && !maker->isCopy && llvm::count(stage.results, from) == 0;
+  bool isOwn = cluster && !maker->isCopy && !isShared &&
+               llvm::count(stage.results, from) == 0;
+  SmallVector<int> readers;
   for (auto work = stage.work.begin(); work != stage.work.end(); ++work) {
-    isOwn &= !llvm::is_contained(work->inputs, from);
+    if (llvm::is_contained(work->inputs, from)) {
+      readers.push_back(static_cast<int>(work - stage.work.begin()));
+      isOwn &= device.values[place].isCarried && work > maker &&
+               isa_and_nonnull<nn::ClusterOp>(work->op);
+    }
     isOwn &= work <= maker || !llvm::is_contained(work->inputs, place);
     isOwn &= !llvm::is_contained(work->outputs, place);
   }
-  if (isOwn)
-    if (const auto reads = llvm::count(maker->inputs, place); reads > 0) {
-      const auto input =
-                     llvm::find(maker->inputs, place) - maker->inputs.begin(),
-                 output =
-                     llvm::find(maker->outputs, from) - maker->outputs.begin();
-      isOwn = reads == 1 &&
-              llvm::is_contained(cluster.getLoweringAttr().getInPlacePairs(),
-                                 std::pair<unsigned, unsigned>(input, output));
-    }
+  if (isOwn) {
+    const auto input = static_cast<unsigned>(llvm::find(maker->inputs, place) -
+                                             maker->inputs.begin()),
+               output = static_cast<unsigned>(llvm::find(maker->outputs, from) -
+                                              maker->outputs.begin());
+    const auto pairs = cluster.getLoweringAttr().getInPlacePairs();
+    if (const auto reads = llvm::count(maker->inputs, place); reads > 0)
+      isOwn = reads == 1 && llvm::is_contained(pairs, std::pair(input, output));
+    // What a call adds upon is copied to its result first, so that would be
+    // written twice.
+    else if (cluster.getLoweringAttr().getClusterKind() ==
+             nn::ClusterKind::call)
+      isOwn = llvm::none_of(pairs,
+                            [&](auto pair) { return pair.second == output; });
+  }
   if (!isOwn) {
     int after = 0;
     for (auto [index, work] : llvm::enumerate(stage.work))
@@ -221,12 +245,19 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
     return copy(device, stage, made, from, place, after);
   }
   const int index = static_cast<int>(maker - stage.work.begin());
+  if (!readers.empty()) {
+    place = static_cast<int>(device.values.size());
+    device.values.push_back(device.values[id]);
+    device.values.back().isRenewed = true;
+  }
   llvm::replace(maker->outputs, from, place);
+  for (int reader : readers)
+    llvm::replace(stage.work[static_cast<size_t>(reader)].inputs, from, place);
   stage.firstWrite.erase(from);
   stage.lastUse.erase(from);
   stage.firstWrite.try_emplace(place, index);
   int &last = stage.lastUse[place];
-  last = std::max(last, index);
+  last = std::max({last, index, readers.empty() ? 0 : readers.back()});
 }
 
 /// The value that is a lane of a sum.
@@ -312,6 +343,7 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
                          parameter.getState() ? plan::Space::state
                                               : plan::Space::weight);
       ids[part.getResult(0)] = id;
+      device.values[id].isCarried = part.hasAttr(nn::kCarriedAttr);
       // Of what is cut, a device has its part.
       if (!llvm::all_of(part.getUsers(), llvm::IsaPred<dist::ShardOp>) &&
           parameters.insert(id).second)
@@ -341,24 +373,54 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   // What is summed up over micro-batches lies in its accumulator, and the new
   // value of a state in the state.
   llvm::DenseMap<int64_t, int> placeOf; // by result
+  // Likewise, of results that are something else, too, or several states.
+  std::map<int64_t, SmallVector<int>> copies;
   if (auto sums = op->getAttrOfType<DenseI64ArrayAttr>(dist::kSumsAttr))
     for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2) {
       placeOf[sums[i]] = stage.arguments[sums[i + 1]];
       stage.sums.insert(sums[i]);
     }
   for (auto [index, result] : llvm::enumerate(op.getOutputs())) {
-    FlatSymbolRefAttr state = findNewState(result);
-    stage.newStates.push_back(state);
-    if (state)
-      placeOf[index] = addWeight(device, state, result, plan::Space::state);
+    const NewStates news(result);
+    stage.newStates.push_back(news.states.empty() || news.isRead
+                                  ? FlatSymbolRefAttr()
+                                  : news.states.front());
+    for (FlatSymbolRefAttr state : news.states)
+      copies[index].push_back(
+          addWeight(device, state, result, plan::Space::state));
+    // A value that is nothing but one state lies there.
+    if (news.states.size() == 1 && !news.isRead)
+      placeOf[index] = copies[index].pop_back_val();
+  }
+  // What others read of a state that this stage writes is copied before.
+  llvm::DenseMap<int, int> olds;
+  llvm::DenseMap<int, int> uses; // of values, as results
+  for (auto [index, value] : llvm::enumerate(op.getYield().getValues())) {
+    const int id = ids.lookup(value);
+    ++uses[id];
+    auto place = placeOf.find(index);
+    if (!device.values[id].isCarried || olds.contains(id) ||
+        (place != placeOf.end() && place->second == id))
+      continue;
+    const int old = olds[id] = addValue(device, value);
+    copy(device, stage, value, id, old, 0);
   }
   for (auto [index, value, result] :
        llvm::enumerate(op.getYield().getValues(), op.getOutputs())) {
     int id = ids.lookup(value);
+    if (auto place = placeOf.find(index);
+        place == placeOf.end() || place->second != id)
+      if (auto old = olds.find(id); old != olds.end())
+        id = old->second;
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
     if (auto place = placeOf.find(index); place != placeOf.end())
-      writeUpon(device, stage, value, id, place->second);
+      writeUpon(device, stage, value, id, place->second,
+                uses.lookup(ids.lookup(value)) > 1);
+    for (int place : copies[index]) {
+      int from = id;
+      writeUpon(device, stage, value, from, place, /*isShared=*/true);
+    }
     // The unit that hands a sum on is the update's, not the one that makes it
     // 0.
     if (device.values[id].span == plan::Span::sum &&

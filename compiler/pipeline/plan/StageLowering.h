@@ -31,6 +31,8 @@ struct DeviceValue {
   plan::Span span = plan::Span::micro_batch;
   mlir::FlatSymbolRefAttr weight; ///< if `space` is weight or state
   bool isLoaded = false;          ///< made by the load program
+  bool isCarried = false;         ///< a state that each micro-batch writes
+  bool isRenewed = false;         ///< a state with what was written
   int64_t lanes = 1;              ///< sums that it is, of which a micro-batch
                                   ///< sees one
   int sum = -1;                   ///< of which this is a lane
@@ -109,7 +111,7 @@ private:
   int getLane(LoweredDevice &device, int sum, int64_t lane);
   void writeLanes(LoweredDevice &device, LoweredStage &stage);
   void writeUpon(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
-                 int &id, int place);
+                 int &id, int place, bool isShared);
   /// `at`: the index that the copy has among the stage's work; the last if
   /// none.
   void copy(LoweredDevice &device, LoweredStage &stage, mlir::Value made,

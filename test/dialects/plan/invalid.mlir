@@ -88,6 +88,14 @@ plan.program @p0 arena 64 constant 64 {
 
 // -----
 
+plan.program @p0 arena 64 constant 64 {
+  // slot C4
+  // expected-error @+1 {{(C4) in arena is renewed}}
+  %a = plan.slot arena renewed at 0 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
 plan.program @p0 arena 128 constant 0 {
   %f = plan.frame bytes 64 copies [0, 64]
   // slot C3

@@ -36,6 +36,10 @@ plan.program @p0 arena 192 constant 64 {
   %k = plan.slot constant at 0 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.slot weight @w
   %w = plan.slot weight @w : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot state @w
+  %old = plan.slot state @w : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot state renewed @w
+  %new = plan.slot state renewed @w : !plan.slot<tensor<8xf32>>
   %s = plan.slot constant at 0 : !plan.slot<tensor<4xf32>>
   // CHECK: plan.load
   plan.load {

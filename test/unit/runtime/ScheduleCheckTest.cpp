@@ -899,6 +899,33 @@ TEST(ScheduleCheckTraining, RefusesAStateThatIsReadAfterItWasWritten) {
   expectError({slot}, "reads a state that");
 }
 
+/// A slot that is renewed has what was written.
+TEST(ScheduleCheckTraining, ANewValueIsReadAfterItWasWritten) {
+  auto withNew = [](Learner p) {
+    p.slots.push_back(p.slots[p.state]);
+    p.slots.back().renewed = true;
+    return p;
+  };
+  Learner done = withNew(begun(3, {0, 1, 2}).then(2, 2));
+  const int renewed = static_cast<int>(done.slots.size()) - 1;
+  Learner later = done;
+  later.run(later.unit({{{renewed}, {later.local}}}), 2);
+  later.actions.push_back({ActionKind::store_output, 2, 0, renewed});
+  EXPECT_EQ(check({later}), "");
+  Learner same = done;
+  same.units[same.update].push_back(
+      {"looks", {{renewed, 0, 64}}, {{same.local, 0, 64}}});
+  EXPECT_EQ(check({same}), "");
+  Learner early = withNew(begun(3, {0, 1, 2}));
+  early.run(early.unit({{{renewed}, {early.local}}}), 2);
+  early.then(2, 2);
+  expectError({early}, "action 'U3.0', micro-batch 2 reads the new value of a "
+                       "state, which nothing has written");
+  Learner twice = done;
+  twice.run(twice.unit({{{}, {renewed}}}), 2);
+  expectError({twice}, "action 'U3.0', micro-batch 2 writes a state that");
+}
+
 TEST(ScheduleCheckTraining, RefusesAStateThatIsWrittenTwice) {
   Learner done = begun(3, {0, 1, 2}).then(2, 2);
   Learner later = done;

@@ -230,7 +230,7 @@ TEST_F(TrainingPlanTest, RefusesWrongStates) {
       {"state 'w' has the name of another one",
        [](TrainPlan &p) { p.addState(0, "w", {4}); }},
       {"state 'w' has an unknown role",
-       [](TrainPlan &p) { p.states[0].role = abi::StateRole(3); }},
+       [](TrainPlan &p) { p.states[0].role = abi::StateRole(4); }},
       {"state 'w' has an unknown element type",
        [](TrainPlan &p) { p.states[0].dtype = abi::DType(99); }},
       {"state 'w' says it has 8 bytes where its shape needs 4",

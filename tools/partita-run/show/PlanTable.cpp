@@ -88,6 +88,43 @@ Json portsJson(const std::vector<Port> &ports) {
   return result;
 }
 
+/// What steps go on from; a training says its states itself.
+std::vector<const abi::State *> carriedStates(const abi::Plan &plan) {
+  std::vector<const abi::State *> states;
+  for (int64_t i = 0; i < length(plan.states()); ++i)
+    if (const abi::State *state = plan.states()->Get(unsigned(i));
+        state->role() == abi::StateRole::carried)
+      states.push_back(state);
+  return states;
+}
+
+std::string statesText(const abi::Plan &plan) {
+  std::string result;
+  for (const abi::State *state : carriedStates(plan)) {
+    result += std::string("state  '") + text(state->name()) + "' " +
+              runtime::dtypeName(state->dtype()) + " [";
+    for (int64_t i = 0; i < length(state->shape()); ++i)
+      result +=
+          (i ? ", " : "") + std::to_string(state->shape()->Get(unsigned(i)));
+    result += "], " + abi::bytesText(state->bytes()) + "\n";
+  }
+  return result;
+}
+
+Json statesJson(const abi::Plan &plan) {
+  Json result = Json::array();
+  for (const abi::State *state : carriedStates(plan)) {
+    Json shape = Json::array();
+    for (int64_t i = 0; i < length(state->shape()); ++i)
+      shape.push_back(state->shape()->Get(unsigned(i)));
+    result.push_back({{"name", text(state->name())},
+                      {"dtype", runtime::dtypeName(state->dtype())},
+                      {"shape", std::move(shape)},
+                      {"bytes", state->bytes()}});
+  }
+  return result;
+}
+
 Json collectionsJson(const std::vector<Collection> &collections) {
   Json result = Json::array();
   for (const Collection &collection : collections)
@@ -192,6 +229,7 @@ std::string planText(const Model &model) {
   result += portsText("input ", model.inputs);
   result += portsText("output", model.outputs);
   result += portsText("fixed input", model.boundInputs);
+  result += statesText(plan);
   const Uses uses(plan);
   std::vector<abi::MessageRow> messages;
   for (int64_t i = 0; i < length(plan.channels()); ++i) {
@@ -236,6 +274,7 @@ static Json toJson(const Model &model) {
       {"inputs", portsJson(model.inputs)},
       {"outputs", portsJson(model.outputs)},
       {"bound_inputs", portsJson(model.boundInputs)},
+      {"states", statesJson(plan)},
       {"input_collections", collectionsJson(model.inputCollections)},
       {"output_collections", collectionsJson(model.outputCollections)},
       {"transfers", Json::array()},
