@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Times a language model with weights of 4 bits beside ONNX Runtime, in turns, each in a process of its own: a word, with short and long caches of keys and
-values, and a prompt of 64 words. The model is as ONNX Runtime GenAI's builder writes them (test/executed/decoder_model.py), with random weights.
+values, and a prompt of 64 words. The model is as ONNX Runtime GenAI's builder writes them (test/executed/decoder_model.py), with random weights. Caches stay where
+they are: in ONNX Runtime inputs and outputs share them, as in GenAI, and in Partita they are states.
 
-    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1]
+    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1] [--copied]
 
-Prints medians in ms, with quartiles of how many times as fast Partita is, and the memory of both processes, with the inputs and outputs of a step in it.
+Prints medians in ms, with quartiles of how many times as fast Partita is, and the memory of both processes, with the caches in it. --copied: each step gets caches,
+and returns others.
 --accuracy 4: ONNX Runtime may round what is multiplied to 8 bits. Needs onnx and onnxruntime, and nothing else at work.
 """
 
@@ -30,7 +32,7 @@ def run(*command):
     return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def measure_peer(model, words, cache, threads):
+def measure_peer(model, words, cache, threads, copied):
     """What ONNX Runtime takes, ms and MiB; run in a process of its own."""
     import onnxruntime
 
@@ -45,10 +47,20 @@ def measure_peer(model, words, cache, threads):
             inputs[port.name] = np.ones((1, cache), np.int64)
         else:
             inputs[port.name] = noise.standard_normal((1, port.shape[1], cache, port.shape[3])).astype(np.float32)
+    binding = session.io_binding()
+    for name, value in inputs.items():
+        shared = onnxruntime.OrtValue.ortvalue_from_numpy(value)
+        binding.bind_ortvalue_input(name, shared)
+        if name.startswith("past"):
+            binding.bind_ortvalue_output(name.replace("past_key_values", "present"), shared)
+    binding.bind_output("logits")
     took = []
     for _ in range(25):
         begin = time.perf_counter()
-        session.run(None, inputs)
+        if copied:
+            session.run(None, inputs)
+        else:
+            session.run_with_iobinding(binding)
         took.append(1e3 * (time.perf_counter() - begin))
     memory = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
     print(json.dumps([np.median(took[5:]), memory / 1024]))
@@ -63,6 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("threads", 2), ("turns", 5), ("layers", 6), ("width", 1024), ("accuracy", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--copied", action="store_true")
     options = parser.parse_args()
     from decoder_model import write_decoder
 
@@ -75,10 +88,11 @@ def main():
         for task, (words, cache) in TASKS.items():
             artifact = pathlib.Path(work) / "decoder.partita"
             sizes = {"batch_size": 1, "sequence_length": words, "past_sequence_length": cache, "total_sequence_length": cache}
-            run(BIN / "partita-compile", model, "-o", artifact, "--quiet", *(flag for name, size in sizes.items() for flag in ("--dim", f"{name}={size}")))
+            run(BIN / "partita-compile", model, "-o", artifact, "--quiet", *(flag for name, size in sizes.items() for flag in ("--dim", f"{name}={size}")),
+                *([] if options.copied else ["--state", "past_key_values.*=present.*"]))
             turns = []
             for _ in range(options.turns):
-                peer = json.loads(run(sys.executable, __file__, "--peer", model, words, cache, options.threads))
+                peer = json.loads(run(sys.executable, __file__, "--peer", model, words, cache, options.threads, int(options.copied)))
                 turns.append((*peer, *measure(artifact, options.threads)))
             peers, peer_memory, ours, memory = zip(*turns)
             low, middle, high = np.percentile(np.divide(peers, ours), (25, 50, 75))
