@@ -53,6 +53,7 @@ public:
   }
   void wait(uint64_t ticket) { check(partita_wait(model.get(), ticket)); }
 
+  bool hasStates() const { return partita_state_count(model.get()) > 0; }
   int64_t stepSamples() const { return partita_step_samples(model.get()); }
 
   /// What was computed.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/Cores.h"
-#include "runtime/capi/Calls.h"
+#include "runtime/capi/StateList.h"
 #include "runtime/feed/PlanStreams.h"
 
 #include <algorithm>
@@ -22,6 +22,7 @@ using partita::capi::findName;
 using partita::capi::guard;
 using partita::capi::guardOf;
 using partita::capi::readStruct;
+using partita::capi::StateList;
 using partita::feed::Model;
 using partita::feed::PlanChoice;
 using partita::feed::PlanStreams;
@@ -92,6 +93,7 @@ struct partita_model {
   std::vector<size_t> dimensions;        ///< of PlanChoice, that callers see
   std::vector<std::vector<int64_t>> dimensionSizes;
   std::vector<std::string> deviceNames;
+  StateList states{"model"};
   std::string remark;
 
   const PlanChoice &plans() const { return streams->plans(); }
@@ -217,6 +219,9 @@ Status openModel(const char *path, const partita_options *given,
   const Model &model = plans.model(plans.largest());
   for (int device = 0; device < model.devices; ++device)
     made->deviceNames.push_back(model.deviceName(device));
+  const auto *states = model.plan->states();
+  for (int64_t i = 0; i < partita::runtime::length(states); ++i)
+    made->states.add(*states->Get(static_cast<unsigned>(i)));
   const auto &stream = made->streams->stream(plans.largest());
   auto add = [&](const Port &port, int64_t entries, auto axisOf,
                  std::vector<PortInfo> &infos) {
@@ -340,6 +345,45 @@ partita_status partita_get_dimension(const partita_model *model, size_t index,
          static_cast<int>(sizes.size()), sizes.data()},
         "partita_dimension");
   });
+}
+
+size_t partita_state_count(const partita_model *model) {
+  return ask(model, size_t(0), [&] { return model->states.size(); });
+}
+
+partita_status partita_describe_state(const partita_model *model, size_t index,
+                                      partita_state *state) {
+  return guardModel(model,
+                    [&] { return model->states.describe(index, state); });
+}
+
+partita_status partita_find_state(const partita_model *model, const char *name,
+                                  size_t *index) {
+  return guardModel(model, [&] { return model->states.find(name, index); });
+}
+
+partita_status partita_get_state(partita_model *model, size_t index, void *to,
+                                 size_t bytes) {
+  return guardModel(model, [&] {
+    Status status = model->states.check(index, to, bytes);
+    return status.ok()
+               ? model->streams->readState(static_cast<int64_t>(index), to)
+               : status;
+  });
+}
+
+partita_status partita_set_state(partita_model *model, size_t index,
+                                 const void *from, size_t bytes) {
+  return guardModel(model, [&] {
+    Status status = model->states.check(index, from, bytes);
+    return status.ok()
+               ? model->streams->writeState(static_cast<int64_t>(index), from)
+               : status;
+  });
+}
+
+partita_status partita_reset_states(partita_model *model) {
+  return guardModel(model, [&] { return model->streams->resetStates(); });
 }
 
 partita_status partita_run_sized(partita_model *model, const int64_t *sizes,

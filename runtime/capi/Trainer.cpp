@@ -12,6 +12,7 @@
 #include "runtime/base/Elements.h"
 #include "runtime/base/Slots.h"
 #include "runtime/capi/OwnThread.h"
+#include "runtime/capi/StateList.h"
 #include "runtime/trainer/Checkpoints.h"
 #include "runtime/trainer/States.h"
 #include "runtime/trainer/TrainedModel.h"
@@ -31,15 +32,11 @@ using partita::capi::guardOf;
 using partita::capi::noneOf;
 using partita::capi::OwnThread;
 using partita::capi::readStruct;
+using partita::capi::StateList;
 using partita::runtime::Expected;
 using partita::runtime::SessionOptions;
 using partita::runtime::Status;
 using namespace partita::runtime::train;
-
-using partita::abi::StateRole;
-static_assert(PARTITA_PARAMETER == static_cast<int>(StateRole::parameter));
-static_assert(PARTITA_STATISTIC == static_cast<int>(StateRole::statistic));
-static_assert(PARTITA_OPTIMIZER == static_cast<int>(StateRole::optimizer));
 
 namespace {
 
@@ -55,11 +52,6 @@ struct TrainerInput {
   int64_t bytes = 0;
 };
 
-struct TrainerState {
-  std::string name;
-  std::vector<int64_t> shape;
-};
-
 } // namespace
 
 struct partita_trainer {
@@ -67,7 +59,7 @@ struct partita_trainer {
   uint64_t seed = 0;
   bool allow_changes = false;
   std::vector<TrainerInput> inputs;
-  std::vector<TrainerState> states;
+  StateList states{"trainer"};
   std::string remark;
   std::unique_ptr<Trainer> trainer;
   mutable OwnThread thread;
@@ -178,7 +170,7 @@ void partita_trainer::describeInputs() {
     inputs.push_back(std::move(known));
   }
   for (int64_t i = 0; i < trainer->stateCount(); ++i)
-    states.push_back({nameOf(trainer->state(i)), shapeOf(trainer->state(i))});
+    states.add(trainer->state(i));
 }
 
 Expected<std::vector<const uint8_t *>>
@@ -392,58 +384,20 @@ size_t partita_trainer_state_count(const partita_trainer *trainer) {
 
 partita_status partita_trainer_state(const partita_trainer *trainer,
                                      size_t index, partita_state *state) {
-  return guardOf(trainer, kNoTrainer, [&] {
-    if (index >= trainer->states.size())
-      return noneOf("trainer", trainer->states.size(), "states",
-                    static_cast<int64_t>(index));
-    const TrainerState &known = trainer->states[index];
-    const partita::abi::State &described =
-        trainer->trainer->state(static_cast<int64_t>(index));
-    return fillIn(state,
-                  {0, known.name.c_str(),
-                   static_cast<partita_role>(described.role()),
-                   static_cast<partita_type>(described.dtype()),
-                   static_cast<int>(known.shape.size()), known.shape.data(),
-                   described.bytes()},
-                  "partita_state");
-  });
+  return guardOf(trainer, kNoTrainer,
+                 [&] { return trainer->states.describe(index, state); });
 }
 
 partita_status partita_trainer_find_state(const partita_trainer *trainer,
                                           const char *name, size_t *index) {
-  return guardOf(trainer, kNoTrainer, [&] {
-    std::vector<const char *> names;
-    for (const TrainerState &state : trainer->states)
-      names.push_back(state.name.c_str());
-    return findName("trainer", names, name, "state", index);
-  });
+  return guardOf(trainer, kNoTrainer,
+                 [&] { return trainer->states.find(name, index); });
 }
-}
-
-/// A state of this index, of so many bytes, at `place`.
-static Status checkState(const partita_trainer &trainer, size_t index,
-                         const void *place, size_t bytes) {
-  if (index >= trainer.states.size())
-    return noneOf("trainer", trainer.states.size(), "states",
-                  static_cast<int64_t>(index));
-  const int64_t needed =
-      trainer.trainer->state(static_cast<int64_t>(index)).bytes();
-  if (bytes != static_cast<size_t>(needed))
-    return Status::error("the state '" + trainer.states[index].name + "' has " +
-                         std::to_string(needed) + " bytes, and not " +
-                         std::to_string(bytes));
-  if (!place && needed > 0)
-    return Status::error("there is no place for the state '" +
-                         trainer.states[index].name + "'");
-  return Status();
-}
-
-extern "C" {
 
 partita_status partita_trainer_get_state(const partita_trainer *trainer,
                                          size_t index, void *to, size_t bytes) {
   return guardTrainer(trainer, [&] {
-    Status status = checkState(*trainer, index, to, bytes);
+    Status status = trainer->states.check(index, to, bytes);
     return status.ok()
                ? trainer->trainer->readState(static_cast<int64_t>(index), to)
                : status;
@@ -453,7 +407,7 @@ partita_status partita_trainer_get_state(const partita_trainer *trainer,
 partita_status partita_trainer_set_state(partita_trainer *trainer, size_t index,
                                          const void *from, size_t bytes) {
   return guardTrainer(trainer, [&] {
-    Status status = checkState(*trainer, index, from, bytes);
+    Status status = trainer->states.check(index, from, bytes);
     return status.ok()
                ? trainer->trainer->writeState(static_cast<int64_t>(index), from)
                : status;

@@ -242,12 +242,48 @@ PARTITA_API partita_status partita_submit_sized(
     partita_model *model, const int64_t *sizes, const void *const *inputs,
     int64_t samples, void *const *outputs, uint64_t *ticket);
 
-/* What a state of a model that learns is for. */
+/* What a state is for. */
 typedef enum partita_role {
   PARTITA_PARAMETER = 0, /* the optimizer changes it */
   PARTITA_OPTIMIZER,     /* what the optimizer keeps of a parameter */
-  PARTITA_STATISTIC      /* of the model, changed by its steps */
+  PARTITA_STATISTIC,     /* of the model, changed by its steps */
+  PARTITA_CARRIED        /* what a step leaves for the next one */
 } partita_role;
+
+/* A value that steps change. The pointers live as long as the model, or the
+ * trainer. */
+typedef struct partita_state {
+  size_t size;      /* sizeof(partita_state), set by the caller */
+  const char *name; /* as in the ONNX model; of the optimizer's, a name of its
+                       own */
+  partita_role role;
+  partita_type type;
+  int rank;
+  const int64_t *shape;
+  int64_t bytes;
+} partita_state;
+
+/* The states of a model that was compiled with partita-compile --state: what
+ * was an input, and is what the step before has left. They lie on the devices,
+ * and begin with zeros. A call computes one step for each micro-batch of its
+ * samples, in their order, and calls follow one another as they come; so one
+ * thread should make them. Where plans differ in sizes, wait for a call before
+ * one of other sizes. A call that is refused for an index in an input may have
+ * written states. */
+PARTITA_API size_t partita_state_count(const partita_model *model);
+PARTITA_API partita_status partita_describe_state(const partita_model *model,
+                                                  size_t index,
+                                                  partita_state *state);
+PARTITA_API partita_status partita_find_state(const partita_model *model,
+                                              const char *name, size_t *index);
+/* Copies a state out, or in, when the samples that were submitted before are
+ * done. `bytes` is partita_state.bytes. */
+PARTITA_API partita_status partita_get_state(partita_model *model, size_t index,
+                                             void *to, size_t bytes);
+PARTITA_API partita_status partita_set_state(partita_model *model, size_t index,
+                                             const void *from, size_t bytes);
+/* Makes all states 0, likewise. */
+PARTITA_API partita_status partita_reset_states(partita_model *model);
 
 /* A model that learns: an artifact of partita-compile --train, with all its
  * devices. It has a thread of its own, in which calls follow one another. So
@@ -281,19 +317,6 @@ typedef struct partita_trainer_options {
   int allow_changes; /* go on from checkpoints of another seed, order or set-up,
                         such as another learning rate; default 0 */
 } partita_trainer_options;
-
-/* A parameter, or another value that steps change. The pointers live as long as
- * the trainer. */
-typedef struct partita_state {
-  size_t size;      /* sizeof(partita_state), set by the caller */
-  const char *name; /* as in the ONNX model; of the optimizer's, a name of its
-                       own */
-  partita_role role;
-  partita_type type;
-  int rank;
-  const int64_t *shape;
-  int64_t bytes;
-} partita_state;
 
 typedef struct partita_step_result {
   size_t size;  /* sizeof(partita_step_result), set by the caller */

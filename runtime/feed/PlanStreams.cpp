@@ -135,4 +135,31 @@ Status PlanStreams::wait(uint64_t ticket) {
   return Status();
 }
 
+Status PlanStreams::readState(int64_t state, void *to) {
+  return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
+    return session.readState(static_cast<int>(state), to);
+  });
+}
+
+Status PlanStreams::writeState(int64_t state, const void *from) {
+  return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
+    return session.writeState(static_cast<int>(state), from);
+  });
+}
+
+Status PlanStreams::resetStates() {
+  const auto *states = choice.model(choice.largest()).plan->states();
+  return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
+    std::vector<uint8_t> zeros;
+    for (int64_t i = 0; i < runtime::length(states); ++i) {
+      zeros.resize(
+          std::max(zeros.size(), size_t(states->Get(unsigned(i))->bytes())));
+      if (Status status = session.writeState(int(i), zeros.data());
+          !status.ok())
+        return status;
+    }
+    return Status();
+  });
+}
+
 } // namespace partita::feed

@@ -53,6 +53,14 @@ public:
   /// Call it once for each ticket, from any thread.
   runtime::Status wait(uint64_t ticket);
 
+  /// Copies a state of the largest plan (Plan.states) out, or in; other plans
+  /// have the same. Samples that were submitted before for this plan are done
+  /// then; those of other plans should have been waited for.
+  runtime::Status readState(int64_t state, void *to);
+  runtime::Status writeState(int64_t state, const void *from);
+  /// Makes what steps leave for others 0 again.
+  runtime::Status resetStates();
+
 private:
   explicit PlanStreams(
       std::vector<std::shared_ptr<const runtime::Artifact>> artifacts)

@@ -52,6 +52,12 @@ struct Stream::Impl {
     int64_t begin = 0, count = 0; ///< in the request
     int64_t place = 0;            ///< in the step
   };
+  /// What is to be done between steps.
+  struct Job {
+    const std::function<Status(Session &)> &work;
+    Status status;
+    bool done = false;
+  };
   /// The bytes of a step, but for ports that are read or written where they
   /// lie in a request's tensors. Room is made when it is first needed.
   struct Lane {
@@ -78,6 +84,7 @@ struct Stream::Impl {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::shared_ptr<Request>> queue; ///< not wholly in steps
+  std::deque<Job *> jobs;                     ///< not begun
   std::map<uint64_t, std::shared_ptr<Request>> requests;
   uint64_t tickets = 0;
   int64_t waiting = 0; ///< samples that are in no step
@@ -248,6 +255,16 @@ void Stream::Impl::feed() {
       continue; // what is to be computed may have failed or changed
     }
     ++turn_steps;
+    if (queue.empty()) {
+      Job &job = *jobs.front();
+      jobs.pop_front();
+      lock.unlock();
+      job.status = job.work(*session);
+      lock.lock();
+      job.done = true;
+      changed.notify_all();
+      continue;
+    }
     Lane &lane = *idle.back();
     idle.pop_back();
     gather(lane);
@@ -298,13 +315,15 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
     // Another stream comes when this one has computed, or has nothing to.
     const bool isWanted =
         has_turn && turn_steps > 0 && options.devices_lock->hasWaiters();
-    if (underWay.empty() && (queue.empty() || isWanted))
+    if (underWay.empty() && ((queue.empty() && jobs.empty()) || isWanted))
       giveTurn();
     else if (isWanted) {
       changed.wait(lock); // for the steps under way
       continue;
     }
     if (queue.empty()) {
+      if (!jobs.empty() && underWay.empty())
+        return true;
       if (stopping)
         return false;
       changed.wait(lock);
@@ -610,6 +629,15 @@ Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
   if (!request->refused.ok())
     return request->refused;
   return Answer{std::move(request->outputs), request->finished};
+}
+
+Status Stream::whenIdle(const std::function<Status(Session &)> &work) {
+  Impl::Job job{work, {}};
+  std::unique_lock<std::mutex> lock(impl->mutex);
+  impl->jobs.push_back(&job);
+  impl->changed.notify_all();
+  impl->changed.wait(lock, [&] { return job.done || impl->gone; });
+  return job.done ? job.status : impl->failure;
 }
 
 bool Stream::suits(const Model &model) {

@@ -31,6 +31,7 @@
 #include "runtime/session/Session.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -93,6 +94,12 @@ public:
   /// it returns, even with an error, nothing reads or writes the bytes of the
   /// samples any more.
   runtime::Expected<Answer> wait(uint64_t ticket);
+
+  /// Calls `work` in the session's thread, when the samples that were submitted
+  /// before are done and no other stream computes. Any thread may call this.
+  /// Fails if the session has failed.
+  runtime::Status
+  whenIdle(const std::function<runtime::Status(runtime::Session &)> &work);
 
   /// Whether steps keep NaN now: because the options say so, or because a step
   /// has met one (SessionOptions.keep_nan).

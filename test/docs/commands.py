@@ -62,6 +62,12 @@ SHORTER = (
 SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
 g (seq(float[2]) x, optional(float[2]) mask, float[2] z) => (float[2] y) { one = Constant<value = int64 {1}>()  t = SequenceAt(x, one)  y = Add(t, z) }
 """
+# Sound, of which the last frame is kept.
+FILTER = """<ir_version: 10, opset_import: ["" : 21]>
+filter (float[1, 257, 2] x, float[1, 257, 2] last_cache) => (float[1, 257, 2] y, float[1, 257, 2] last_cache_out)
+<float half = {0.5}>
+{ sum = Add(x, last_cache) y = Mul(sum, half) last_cache_out = Identity(x) }
+"""
 FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
 """
@@ -130,6 +136,7 @@ class Sandbox:
         self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT),
                        "--loss": onnx.parser.parse_model(CLASSIFIER), "--train": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
+        onnx.save(onnx.parser.parse_model(FILTER), self.folder / "filter.onnx")
         self.make_net(onnx)
         sys.path.insert(0, str(ROOT / "test" / "executed"))
         from decoder_model import write_decoder
@@ -173,6 +180,7 @@ class Sandbox:
         (self.folder / "train.yaml").write_text(TRAINING)
         shutil.copy(ROOT / "examples" / "digits" / "digits.npy", self.folder / "x.npy")
         images = numpy.load(self.folder / "x.npy")
+        numpy.save(self.folder / "frames.npy", numpy.ones((100, 257, 2), numpy.float32))
         numpy.savez(self.folder / "in.npz", image=images)
         numpy.save(self.folder / "images.npy", numpy.ones((2, 3), numpy.float32))
         numpy.save(self.folder / "labels.npy", numpy.array([3, 0]))

@@ -250,6 +250,10 @@ void run(Options options) {
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
 #endif
   Model model(options.path, options.batch_delay_s);
+  if (model.hasStates())
+    throw std::runtime_error("'" + options.path +
+                             "' has states (partita-compile --state): requests "
+                             "of several clients would go on from one another");
   for (const auto *ports : {&model.inputs, &model.outputs})
     for (const partita_port &port : *ports)
       if (!datatypeOf(port.type))

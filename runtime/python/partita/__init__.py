@@ -19,6 +19,7 @@ from ._compile import compile
 from ._library import API_VERSION, Error, InputError
 from ._model import Model, Profile, Ticket
 from ._ports import Port
-from ._trainer import Evaluation, Position, State, Step, Trainer
+from ._states import State
+from ._trainer import Evaluation, Position, Step, Trainer
 
 __all__ = ["API_VERSION", "Error", "Evaluation", "InputError", "Model", "Port", "Position", "Profile", "State", "Step", "Ticket", "Trainer", "compile"]

@@ -13,6 +13,7 @@ import numpy as np
 from ._library import DeviceProfileStruct, DimensionStruct, Error, Options, ProfileStruct, check, library
 from ._places import Places
 from ._ports import addresses, as_inputs, read_ports
+from ._states import State, States
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Model:
         self.dimensions = self._dimensions()
         self.inputs = read_ports(self._model, library.partita_input_count, library.partita_input, self.dimensions)
         self.outputs = read_ports(self._model, library.partita_output_count, library.partita_output, self.dimensions)
+        self._states = States("model", library.partita_state_count, library.partita_describe_state, library.partita_get_state, library.partita_set_state,
+                              self._model)
+        self.states: dict[str, State] = self._states.by_name  # what steps go on from (partita-compile --state)
         self._places = Places(len(self.outputs))
         self.step_samples: int = library.partita_step_samples(self._model)
         self.remark: str = library.partita_remark(self._model).decode()  # what the user should know of how it was loaded, in lines
@@ -109,6 +113,18 @@ class Model:
     def run(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
         """Computes samples, by the inputs' names, and returns the outputs by theirs. A model with one input takes its array without a name."""
         return self.submit(inputs, **named).wait()
+
+    def reset(self) -> None:
+        """Makes all states 0, as they were at first, when what was submitted is done."""
+        check(library.partita_reset_states(self._handle()))
+
+    def state(self, name: str) -> np.ndarray:
+        """A copy of a state, when what was submitted is done."""
+        return self._states.get(self._handle(), name)
+
+    def set_state(self, name: str, value: np.ndarray) -> None:
+        """Replaces a state, when what was submitted is done. The array must have its type and shape."""
+        self._states.set(self._handle(), name, value)
 
     def profile(self) -> Profile:
         """What was computed since the model was opened; steps under way do not count."""

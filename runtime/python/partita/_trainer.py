@@ -9,23 +9,9 @@ from typing import Mapping
 
 import numpy as np
 
-from ._library import NAMES, Error, EvaluationStruct, PositionStruct, StateStruct, StepStruct, TrainerOptions, check, dtype_of, library
+from ._library import Error, EvaluationStruct, PositionStruct, StepStruct, TrainerOptions, check, library
 from ._ports import addresses, as_inputs, read_ports
-
-ROLES = ("parameter", "optimizer", "statistic")
-
-
-@dataclasses.dataclass(frozen=True)
-class State:
-    """A value that steps change. `role` is "parameter", "optimizer" (what the optimizer keeps of a parameter) or "statistic" (of the model, such as a
-    running mean)."""
-
-    name: str
-    role: str
-    type: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-
+from ._states import State, States
 
 @dataclasses.dataclass(frozen=True)
 class Step:
@@ -87,18 +73,11 @@ class Trainer:
         options = TrainerOptions(ctypes.sizeof(TrainerOptions), threads, pin, trust_weights, 0, timeout, seed, allow_changes)
         check(library.partita_trainer_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._trainer)))
         self.inputs = read_ports(self._trainer, library.partita_trainer_input_count, library.partita_trainer_input)
-        self.states: dict[str, State] = self._read_states()  # by name, in the order of the artifact
+        self._states = States("trainer", library.partita_trainer_state_count, library.partita_trainer_state, library.partita_trainer_get_state,
+                              library.partita_trainer_set_state, self._trainer)
+        self.states: dict[str, State] = self._states.by_name  # in the order of the artifact
         self.step_samples: int = library.partita_trainer_step_samples(self._trainer)
         self.evaluation_samples: int = library.partita_trainer_evaluation_samples(self._trainer)
-
-    def _read_states(self) -> dict[str, State]:
-        states = {}
-        for index in range(library.partita_trainer_state_count(self._trainer)):
-            found = StateStruct(ctypes.sizeof(StateStruct))
-            check(library.partita_trainer_state(self._trainer, index, ctypes.byref(found)))
-            state = State(found.name.decode(), ROLES[found.role], NAMES[found.type], dtype_of(found.type), tuple(found.shape[d] for d in range(found.rank)))
-            states[state.name] = state
-        return states
 
     def _handle(self) -> ctypes.c_void_p:
         if not self._trainer:
@@ -133,26 +112,13 @@ class Trainer:
     def steps(self, steps: int) -> None:
         check(library.partita_trainer_set_steps(self._handle(), steps))
 
-    def _state(self, name: str) -> tuple[int, State]:
-        if name not in self.states:
-            raise Error(f"the trainer has no state '{name}'; it has {', '.join(self.states)}")
-        return list(self.states).index(name), self.states[name]
-
     def state(self, name: str) -> np.ndarray:
         """A copy of a state, such as a parameter."""
-        index, state = self._state(name)
-        array = np.empty(state.shape, state.dtype)
-        check(library.partita_trainer_get_state(self._handle(), index, array.ctypes.data, array.nbytes))
-        return array
+        return self._states.get(self._handle(), name)
 
     def set_state(self, name: str, value: np.ndarray) -> None:
         """Replaces a state. The array must have its type and shape."""
-        index, state = self._state(name)
-        array = np.asarray(value)
-        if array.dtype != state.dtype or array.shape != state.shape:
-            raise Error(f"the state '{name}' is given as {array.dtype} {list(array.shape)}, but {state.dtype} {list(state.shape)} is needed")
-        array = np.ascontiguousarray(array)
-        check(library.partita_trainer_set_state(self._handle(), index, array.ctypes.data, array.nbytes))
+        self._states.set(self._handle(), name, value)
 
     def save(self, folder: str | os.PathLike[str], *, keep: int = 3, epoch: int = 0, sample: int = 0, order: str | None = None) -> None:
         """Writes a checkpoint, FOLDER/step-NNNNNNNN; the newest `keep` stay. `epoch` and `sample` say where the training is in its samples, and `order`

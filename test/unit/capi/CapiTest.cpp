@@ -202,6 +202,7 @@ TEST_F(Capi, NoModelIsAnErrorInWords) {
   counts(int64_t(partita_input_count(nullptr)));
   counts(int64_t(partita_output_count(nullptr)));
   counts(int64_t(partita_dimension_count(nullptr)));
+  counts(int64_t(partita_state_count(nullptr)));
   counts(partita_step_samples(nullptr));
   counts(partita_keeps_nan(nullptr));
   counts(int64_t(std::strlen(partita_remark(nullptr))));
@@ -228,6 +229,12 @@ TEST_F(Capi, NoModelIsAnErrorInWords) {
   fails(partita_find_input(nullptr, "x", &index));
   fails(partita_find_output(nullptr, "y", &index));
   fails(partita_get_dimension(nullptr, 0, &dimension));
+  partita_state state{};
+  fails(partita_describe_state(nullptr, 0, &state));
+  fails(partita_find_state(nullptr, "past", &index));
+  fails(partita_get_state(nullptr, 0, &state, sizeof state));
+  fails(partita_set_state(nullptr, 0, &state, sizeof state));
+  fails(partita_reset_states(nullptr));
   fails(partita_run(nullptr, in, 4, out));
   fails(partita_submit(nullptr, in, 4, out, &ticket));
   fails(partita_run_sized(nullptr, nullptr, in, 4, out));

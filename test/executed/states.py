@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""States that steps leave for others (partita-compile --state). Small models in whose states something could be read too late or written too early: states that
+change places, that several values or outputs share, that are read behind what replaces them, caches written in place. On one device, with their nodes on two
+stages in many ways, on one device and two; the outputs of five steps are those of ONNX's reference evaluator, which gets the states as inputs. A language model
+whose caches stay on the devices gives what ONNX Runtime gives, word by word: with stages, tensors that are cut, as --reference and in processes; and by Python's
+package, with a plan for the prompt and one for words, which share the caches. A filter for sound, frame by frame, beside ONNX Runtime. On the kind of devices that PARTITA_TEST_TARGET says."""
+
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnx.reference
+    import onnxruntime
+except ImportError as missing:
+    print(f"skipped: {missing} (tools/setup.sh installs it)")
+    sys.exit(77)
+
+from decoder_model import write_decoder
+from harness import BIN, TARGET, Failure, compile_model, main, run, run_artifact, some
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+STEPS = 5
+# Inputs, outputs, body; states as INPUT=OUTPUT.
+FORMS = {
+    "argument": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "y = Add(a, x) b = Identity(x)", "a=b"),
+    "constant": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "y = Add(a, x) b = Identity(c)", "a=b"),
+    "same": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "y = Add(a, x) b = Identity(a)", "a=b"),
+    "sum": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "s = Mul(a, c) b = Add(s, x) y = Add(b, a)", "a=b"),
+    "two of one": ("float[1,4] x, float[1,4] a1, float[1,4] a2", "float[1,4] y, float[1,4] b1, float[1,4] b2",
+                   "t = Add(a1, x) y = Mul(t, a2) b1 = Identity(t) b2 = Identity(t)", "a*=b*"),
+    "exchanged": ("float[1,4] x, float[1,4] a1, float[1,4] a2, float[1,4] a3", "float[1,4] y, float[1,4] b1, float[1,4] b2, float[1,4] b3",
+                  "y = Add(a1, a2) b1 = Identity(a2) b2 = Identity(a3) b3 = Add(x, a1)", "a*=b*"),
+    "an output": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] z, float[1,4] b", "b = Add(a, x) y = Identity(b) z = Identity(a)", "a=b"),
+    "reshaped": ("float[1,4] x, float[1,4] a1, float[1,4] a2", "float[1,4] y, float[1,4] b1, float[1,4] b2",
+                 "u = Reshape(a1, tall) v = Reshape(u, flat) b2 = Add(v, x) y = Add(a2, a1) b1 = Mul(x, a2)", "a1=b1 a2=b2"),
+    "counter": ("float[1,4] x, int64[1] n", "float[1,4] y, int64[1] m", "m = Add(n, one) f = Cast<to = 1>(m) y = Mul(f, x)", "n=m"),
+    "read late": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "b = Tanh(x) e = Exp(b) p = Mul(e, a) s = Add(p, b) y = Sub(s, a)", "a=b"),
+    "known at load": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "s = Add(a, x) y = Mul(s, three) b = Exp(c)", "a=b"),
+    "an input behind": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "s = Add(a, x) y = Mul(s, three) b = Identity(x)", "a=b"),
+    "cache": ("float[1,4] x, float[1,6,4] a, int64[1] n", "float[1,6,4] y, float[1,6,4] b, int64[1] m",
+              "u = Unsqueeze(x, one) b = TensorScatter<axis = 1>(a, u, n) y = Mul(b, three) m = Add(n, one)", "a=b n=m"),
+    "cache read late": ("float[1,4] x, float[1,6,4] a, int64[1] n", "float[1,6,4] y, float[1,6,4] b, int64[1] m",
+                        "u = Unsqueeze(x, one) b = TensorScatter<axis = 1>(a, u, n) y = Sub(b, a) m = Add(n, one)", "a=b n=m"),
+    "caches crossed": ("float[1,4] x, float[1,6,4] a1, float[1,6,4] a2, int64[1] n", "float[1,6,4] y, float[1,6,4] b1, float[1,6,4] b2, int64[1] m",
+                       """u = Unsqueeze(x, one) v = Neg(u) b1 = TensorScatter<axis = 1, mode = "circular">(a2, u, n)
+                       b2 = TensorScatter<axis = 1, mode = "circular">(a1, v, n) y = Add(b1, a1) m = Add(n, one)""", "a*=b* n=m"),
+}
+
+
+def write_form(path, inputs, outputs, body):
+    constants = "<float[1,4] c = {0.5, 2, -1, 3}, float three = {3}, int64[2] tall = {4, 1}, int64[2] flat = {1, 4}, int64[1] one = {1}>"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 24]> g ({inputs}) => ({outputs}) {constants} {{ {body} }}')
+    for node in model.graph.node:
+        node.name = node.output[0]
+    onnx.save(model, path)
+    return model
+
+
+def expected_of(model, states, x):
+    """The outputs of a step for each row, one after another."""
+    evaluator = onnx.reference.ReferenceEvaluator(model)
+    values = {}
+    for port in model.graph.input:
+        if port.name != "x":
+            shape = [dimension.dim_value for dimension in port.type.tensor_type.shape.dim]
+            values[port.name] = np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type))
+    names = [port.name for port in model.graph.output]
+    steps = []
+    for row in x:
+        results = dict(zip(names, evaluator.run(None, {"x": row[None], **values})))
+        values = {past: results[present] for past, present in states}
+        steps.append([results[name] for name in names if name not in dict(map(reversed, states))])
+    return [np.concatenate(parts) for parts in zip(*steps)]
+
+
+def pairs_of(model, flags):
+    """The states that flags stand for: pairs of names."""
+    pairs = []
+    for flag in flags.split():
+        past, present = flag.split("=")
+        if "*" not in past:
+            pairs.append((past, present))
+            continue
+        pairs += [(port.name, present.replace("*", port.name[len(past) - 1 :])) for port in model.graph.input if port.name.startswith(past[:-1])]
+    return pairs
+
+
+def check_form(name, number, work):
+    inputs, outputs, body, flags = FORMS[name]
+    model = write_form(work / "form.onnx", inputs, outputs, body)
+    x = np.random.default_rng(number).standard_normal((STEPS, 4)).astype(np.float32)
+    np.save(work / "x.npy", x)
+    expected = expected_of(model, pairs_of(model, flags), x)
+    states = [word for flag in flags.split() for word in ("--state", flag)]
+    plans = [[], ["--devices", "2"], ["--reference"]]
+    nodes = [node.name for node in model.graph.node]
+    for way, stages in enumerate(some(itertools.product("AB", repeat=len(nodes)), max(1, 2 ** len(nodes) // 8), number)):
+        blocks = {block: [f'"{node}"' for node, stage in zip(nodes, stages) if stage == block] for block in "AB"}
+        if not all(blocks.values()):
+            continue
+        path = work / f"{way}.yaml"
+        path.write_text(f"stages: [[A], [B]]\nblocks: {{A: [{', '.join(blocks['A'])}], B: [{', '.join(blocks['B'])}]}}\n")
+        plans += [["--partition", path, "--devices", devices] for devices in ("1", "2")]
+    compared = 0
+    for plan in plans:
+        status, text = compile_model(work / "form.onnx", work / "form.partita", "--quiet", *states, *plan, expect=None)
+        if status:
+            # Stages may depend on each other in a cycle, by a state, too. What the compiler decides itself never does.
+            if "--partition" not in plan or ("cycle" not in text and "depend" not in text):
+                raise Failure(f"{name} {plan}: {text}")
+            continue
+        run_artifact(work / "form.partita", "--threads", "1", "--no-pin", "--input", f"x={work / 'x.npy'}", "--output", work / "out.npz")
+        for (output, mine), wanted in zip(np.load(work / "out.npz").items(), expected, strict=True):
+            if mine.shape != wanted.shape or not np.allclose(mine, wanted, rtol=1e-5, atol=1e-5):
+                raise Failure(f"{name} {plan}: {output} is\n{mine}\nand should be\n{wanted}")
+        compared += 1
+    return compared
+
+
+class Decoder:
+    """The language model, and what ONNX Runtime gives of a text of two samples: all words of the prompt at once, then one after another."""
+
+    SAMPLES, ROOM, PROMPT, WORDS = 2, 8, 4, 7
+    STATE = ("--state", "past_key_values.*=present.*")
+
+    def __init__(self, path):
+        self.path = path
+        self.names, (kv_heads, head) = write_decoder(path)
+        self.ids = np.random.default_rng(8).integers(0, 50, (self.SAMPLES, self.WORDS))
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        self.outputs = [output.name for output in session.get_outputs()]
+        caches = {name: np.zeros((self.SAMPLES, kv_heads, 0, head), np.float32) for each in self.names for name in each[:2]}
+        self.steps = []  # by the number of words: logits, and the caches then
+        for end in range(1, self.WORDS + 1):
+            mask = np.ones((self.SAMPLES, end), np.int64)
+            results = dict(zip(self.outputs, session.run(None, {"input_ids": self.ids[:, end - 1 : end], "attention_mask": mask, **caches})))
+            caches = {past: results[present] for each in self.names for past, present in zip(each[:2], each[2:])}
+            self.steps.append((results["logits"], caches))
+
+    def compile(self, artifact, lengths, *plan):
+        sizes = {"batch_size": self.SAMPLES, "past_sequence_length": self.ROOM, "total_sequence_length": self.ROOM, "sequence_length": lengths}
+        compile_model(self.path, artifact, "--quiet", *(flag for name, size in sizes.items() for flag in ("--dim", f"{name}={size}")), *self.STATE, *plan)
+
+    def mask(self, end):
+        return (np.arange(self.ROOM) < end).astype(np.int64)[None].repeat(self.SAMPLES, 0)
+
+    def compare(self, what, mine, wanted):
+        difference = np.abs(mine - wanted).max()
+        if not difference <= 1e-4 * np.abs(wanted).max():
+            raise Failure(f"decoder {what}: the logits differ by {difference:.3g}")
+
+
+def check_decoder(work):
+    """A run computes a step for each two samples, in their order."""
+    decoder = Decoder(work / "decoder.onnx")
+    words = range(1, decoder.WORDS + 1)
+    masks = np.concatenate([decoder.mask(end) for end in words])
+    np.savez(work / "in.npz", input_ids=np.concatenate([decoder.ids[:, end - 1 : end] for end in words]), attention_mask=masks)
+    wanted = np.concatenate([logits for logits, _ in decoder.steps])
+    two = ["--devices", "2"]
+    plans = [[], two, [*two, "--stages", "4", "--schedule", "looped"], ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--reference"]]
+    for plan in plans:
+        decoder.compile(work / "decoder.partita", 1, *plan)
+        for ranks in (0, 2) if plan == two and not TARGET else (0,):
+            run_artifact(work / "decoder.partita", "--threads", "1", "--no-pin", "--input", work / "in.npz", "--output", work / "out.npz", ranks=ranks)
+            decoder.compare(f"{plan}, {ranks} processes", np.load(work / "out.npz")["logits"], wanted)
+    return len(plans)
+
+
+BY_PYTHON = """
+import sys
+import numpy as np
+import partita
+given = np.load(sys.argv[2])
+out = {}
+with partita.Model(sys.argv[1], threads=1, pin=False) as model:
+    for turn in range(2):
+        begin = 0
+        for end in range(int(given["prompt"]), given["ids"].shape[1] + 1):
+            out[f"{turn}.{end}"] = model.run(input_ids=given["ids"][:, begin:end], attention_mask=given[f"mask{end}"])["logits"]
+            begin = end
+            if end == given["ids"].shape[1] - 1:
+                kept = {name: model.state(name) for name in model.states}
+        out.update({f"{turn}.{name}": model.state(name) for name in model.states})
+        model.reset()
+        assert not any(model.state(name).any() for name in model.states)
+    # The last word once more, from where the states were before it.
+    for name, value in kept.items():
+        model.set_state(name, value)
+    out["again"] = model.run(input_ids=given["ids"][:, -1:], attention_mask=given[f"mask{end}"])["logits"]
+    try:
+        model.set_state("nothing", value)
+    except partita.Error as error:
+        assert "has no state 'nothing'" in str(error)
+np.savez(sys.argv[3], **out)
+"""
+
+
+def check_python(work):
+    """Plans for the prompt and for words share the caches, which can be read, replaced and made 0."""
+    decoder = Decoder(work / "decoder.onnx")
+    ends = range(decoder.PROMPT, decoder.WORDS + 1)
+    np.savez(work / "in.npz", ids=decoder.ids, prompt=decoder.PROMPT, **{f"mask{end}": decoder.mask(end) for end in ends})
+    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
+    for plan in ([], ["--devices", "2"], ["--tensor-parallel", "2"]):
+        decoder.compile(work / "decoder.partita", f"1,{decoder.PROMPT}", *plan)
+        command = [sys.executable, "-c", BY_PYTHON, work / "decoder.partita", work / "in.npz", work / "out.npz"]
+        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise Failure(f"by Python, {plan}: {done.stdout}")
+        mine = np.load(work / "out.npz")
+        for turn, end in itertools.product(range(2), ends):
+            decoder.compare(f"by Python, {plan}, {end} words", mine[f"{turn}.{end}"][:, -1:], decoder.steps[end - 1][0])
+        decoder.compare(f"by Python, {plan}, again", mine["again"], decoder.steps[-1][0])
+        for name, cache in decoder.steps[-1][1].items():
+            state = mine[f"1.{name}"]
+            if not np.allclose(state[:, :, : decoder.WORDS], cache, atol=1e-4) or state[:, :, decoder.WORDS :].any():
+                raise Failure(f"by Python, {plan}: the state '{name}' is not ONNX Runtime's cache")
+
+
+def check_stream(work):
+    """A filter for sound, frame by frame."""
+    data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+    model = next((data / "models" / "rnn" / "gtcrn-stream-simple").glob("*.onnx"), None)
+    if TARGET:  # it takes half a minute on test/gpu-emulator
+        return 0
+    if not model:
+        print("the filter for sound: skipped, there are no test data")
+        return 0
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    sound, *inputs = session.get_inputs()
+    caches = {port.name: np.zeros(port.shape, np.float32) for port in inputs}
+    frames = np.random.default_rng(0).standard_normal((STEPS, *sound.shape[1:])).astype(np.float32)
+    np.save(work / "frames.npy", frames)
+    wanted = []
+    for frame in frames:
+        result, *values = session.run(None, {sound.name: frame[None], **caches})
+        caches = dict(zip(caches, values))
+        wanted.append(result)
+    for plan in ([], ["--devices", "2"]):
+        compile_model(model, work / "stream.partita", "--quiet", "--state", "*_cache=*_cache_out", *plan)
+        run_artifact(work / "stream.partita", "--threads", "1", "--no-pin", "--input", f"{sound.name}={work / 'frames.npy'}", "--output", work / "out.npz")
+        (mine,) = np.load(work / "out.npz").values()
+        difference = np.abs(mine - np.concatenate(wanted)).max()
+        if not difference <= 1e-4 * np.abs(wanted).max():
+            raise Failure(f"the filter for sound, {plan}: the frames differ by {difference:.3g}")
+    return 2
+
+
+def check_errors(work):
+    Decoder(work / "decoder.onnx")
+    sizes = [flag for name in ("batch_size", "sequence_length", "past_sequence_length", "total_sequence_length") for flag in ("--dim", f"{name}=4")]
+    for flags, said in (
+        ("--state x=present.0.key", "--state x=present.0.key: the model has no input 'x'; its inputs are 'input_ids', "),
+        ("--state past_key_values.0.key=y", "the model has no output 'y' for the input 'past_key_values.0.key'; its outputs are 'logits', "),
+        ("--state past_key_values.*=y", "write it as INPUT=OUTPUT; both may have one *, for the same text"),
+        ("--state input_ids=logits", "the input 'input_ids' is 4x4xi64, and the output 'logits' 4x4x50xf32: a state has one type and shape"),
+        ("--state past_key_values.*=present.* --state past_key_values.0.key=present.1.key", "another --state names 'past_key_values.0.key' or 'present.1.key'"),
+        ("--state past_key_values.*=present.* --micro-batches 2", "because a step goes on from the states that the one before it has left; leave it out"),
+        ("--state past_key_values.*=present.* --data-parallel 2", "a step goes on from the states that the one before it has left"),
+        ("--state past_key_values.*=present.* --replicas 2", "replicas that share a batch (--replicas) keep no states"),
+        ("--state past_key_values.*=present.* --loss sum:logits --gradients", "states are kept at inference; a training has its own"),
+    ):
+        text = run([BIN / "partita-compile", work / "decoder.onnx", "-o", work / "e.partita", *sizes, *flags.split()], expect=1)
+        if said not in text:
+            raise Failure(f"{flags} says\n{text}")
+
+
+def test():
+    chosen = set(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        compared = sum(check_form(name, number, work) for number, name in enumerate(FORMS) if not chosen or name in chosen)
+        for name, part in (("decoder", check_decoder), ("python", check_python), ("stream", check_stream), ("errors", check_errors)):
+            if not chosen or name in chosen:
+                compared += part(work) or 0
+    if not compared:
+        raise Failure(f"there is no part of the names {', '.join(sorted(chosen))}")
+    print(f"{compared} plans with states give what their models give without")
+
+
+if __name__ == "__main__":
+    main(test, use_workers=True, optimize=4)

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Random models, some of whose tensors go on from what they were a step before: compiled with states (partita-compile --state), in ways that a seed draws, and
+without, where this program hands the states around. Three steps, twice, with states made 0 between: outputs must be the same but for rounding.
+
+    states.py                         the bounded run of the test command
+    states.py --models 500 --first S  more
+
+On the kind of devices that PARTITA_TEST_TARGET says. A model that without states cannot be compiled, or ends with an error, says nothing. Exit status 1 if something differs, 77 if NumPy or ONNX is not installed.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+sys.path += [str(HERE.parent / "worker"), str(REPOSITORY / "runtime" / "python")]
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from worker import BIN, Worker, scratch_root  # noqa: E402
+
+os.environ.setdefault("PARTITA_LIBRARY", str(BIN.parent / "lib" / "libpartita.so"))
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import helper, numpy_helper
+except ImportError as missing:
+    print(f"skipped: {missing} (tools/setup.sh installs it)")
+    sys.exit(77)
+
+import partita  # noqa: E402
+from generate import generate  # noqa: E402
+from run import cpu_level  # noqa: E402
+
+STEPS = 3
+TARGET = ("--target", os.environ["PARTITA_TEST_TARGET"]) if "PARTITA_TEST_TARGET" in os.environ else ()
+WAYS = ([], ["--devices", "2"], ["--devices", "3"], ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--reference"],
+        ["--devices", "2", "--stages", "4", "--schedule", "looped"], ["--no-library-calls"])
+
+
+def with_states(model, rng):
+    """The model, some of whose tensors have a quarter of a state added; and pairs of names: the input that is the state, and the output that is its next value.
+    That is the tensor, or what it was before the addition, or one of another state, or the value of another state."""
+    proto = model.proto()
+    suitable = [v for node in model.nodes for v in node.outputs if v.dtype == "f32" and getattr(v, "tensor", True) and v.size and node.op not in ("If", "Loop", "Scan")]
+    chosen = rng.sample(suitable, min(len(suitable), rng.choice((1, 1, 2, 3))))
+    names, nodes = {v.name for v in chosen}, []
+    for node in proto.graph.node:
+        made = [name for name in node.output if name in names]
+        for place, name in enumerate(node.output):
+            if name in names:
+                node.output[place] = name + "_before"
+        nodes.append(node)
+        for name in made:
+            nodes.append(helper.make_node("Mul", [name + "_past", "quarter"], [name + "_part"], name=name + "_part"))
+            nodes.append(helper.make_node("Add", [name + "_before", name + "_part"], [name], name=name + "_sum"))
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    proto.graph.initializer.append(numpy_helper.from_array(np.float32(0.25), "quarter"))
+    pairs, ports = [], lambda name, value: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, value.shape)
+    for value in chosen:
+        source = rng.choice([other for other in chosen if other.shape == value.shape])
+        kinds = ["", "_before"] + (["_past"] if source is not value else [])
+        proto.graph.input.append(ports(value.name + "_past", value))
+        proto.graph.node.append(helper.make_node("Identity", [source.name + rng.choice(kinds)], [value.name + "_next"], name=value.name + "_next"))
+        proto.graph.output.append(ports(value.name + "_next", value))
+        pairs.append((value.name + "_past", value.name + "_next"))
+    return proto, pairs, {value.name + "_past": np.zeros(value.shape, np.float32) for value in chosen}
+
+
+class Checker:
+    def __init__(self, worker, work):
+        self.worker, self.work, self.compared = worker, work, 0
+
+    def compile(self, name, *flags):
+        given = ("--quiet", "--no-optimize", "--cpu-level", cpu_level(), *TARGET, *flags)
+        return self.worker.run("partita-compile", str(self.work / "model.onnx"), "-o", str(self.work / name), *given)
+
+    def check(self, seed):
+        """What differs, in words; "" if nothing does."""
+        rng, model = random.Random(seed), generate(seed)
+        # Where a small change may change much, roundings do.
+        if any(value.data.dtype.kind == "V" for value in model.inputs) or any(node.sharp for node in model.nodes):
+            return ""
+        proto, pairs, zeros = with_states(model, rng)
+        if not pairs:
+            return ""
+        onnx.save(proto, self.work / "model.onnx")
+        # Integers and flags stay: they may be indices.
+        feeds = [{v.name: (v.data * np.float32(1 - 0.1 * t)).astype(np.float32) if v.dtype == "f32" else v.data for v in model.inputs} for t in range(STEPS)]
+        if self.compile("without.partita").status:
+            return ""
+        expected, values = [], zeros
+        try:
+            with partita.Model(self.work / "without.partita", threads=1, pin=False, strict_nan=True) as whole:
+                for feed in feeds:
+                    expected.append(whole.run({**feed, **values}))
+                    values = {past: expected[-1][following] for past, following in pairs}
+        except partita.Error:
+            return ""
+        for way in rng.sample(WAYS, 3):
+            done = self.compile("with.partita", *way, *(word for pair in pairs for word in ("--state", "=".join(pair))))
+            if done.status:
+                if "every output of the model would be a state" in done.text:
+                    continue
+                return f"{way}: {done.text.strip()}"
+            with partita.Model(self.work / "with.partita", threads=1, pin=False) as model_with:
+                for turn in range(2):
+                    for step, feed in enumerate(feeds):
+                        for name, mine in model_with.run(feed).items():
+                            if text := self.difference(mine, expected[step][name]):
+                                return f"{way}, turn {turn}, step {step}: {name} {text}"
+                    model_with.reset()
+            self.compared += 1
+        return ""
+
+    @staticmethod
+    def difference(mine, wanted):
+        if mine.dtype.kind == "V" or not mine.size:
+            return ""
+        if mine.dtype.kind != "f":  # a rounding may turn a few of them
+            return "" if (mine == wanted).mean() > 0.9 else "differs"
+        mine, wanted = mine.astype(np.float64), wanted.astype(np.float64)
+        largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1)
+        return "" if np.allclose(mine, wanted, rtol=2e-2, atol=2e-3 * largest, equal_nan=True) else f"differs by {np.nanmax(np.abs(mine - wanted)):.3g}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=60)
+    parser.add_argument("--first", type=int, default=1)
+    options = parser.parse_args()
+    wrong = 0
+    with Worker() as worker, tempfile.TemporaryDirectory(dir=scratch_root()) as folder:
+        checker = Checker(worker, pathlib.Path(folder))
+        for seed in range(options.first, options.first + options.models):
+            if text := checker.check(seed):
+                wrong += 1
+                print(f"seed {seed}: {text}", flush=True)
+    print(f"{checker.compared} artifacts with states, of {options.models} models, give what others give without; {wrong} differ")
+    return 1 if wrong or not checker.compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
