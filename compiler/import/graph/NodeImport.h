@@ -45,7 +45,8 @@ struct Biased {
 struct Dequantized {
   Biased numbers;
   mlir::Value scale;
-  int64_t axis = 0; ///< of the scales, if there are several
+  int64_t axis = 0;  ///< of the scales, if there are several
+  int64_t block = 0; ///< that share a scale along the axis; 0: none do
 };
 
 /// The numbers from low to high, both included.

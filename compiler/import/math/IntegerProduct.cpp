@@ -97,7 +97,8 @@ std::optional<Pair> findPair(NodeImport &n, unsigned x, unsigned y,
   auto find = [&](unsigned input) -> std::optional<Dequantized> {
     Value value = n.input(input);
     auto it = n.source.dequantized.find(value);
-    if (it == n.source.dequantized.end() || !n.elementOf(value).isF32() ||
+    if (it == n.source.dequantized.end() || it->second.block > 0 ||
+        !n.elementOf(value).isF32() ||
         !n.elementOf(it->second.scale).isF32() ||
         !isSmallInteger(n, it->second.numbers.value))
       return std::nullopt;

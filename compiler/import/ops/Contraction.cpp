@@ -8,6 +8,7 @@
 #include "compiler/import/ops/Contraction.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IntegerProduct.h"
+#include "compiler/import/math/PackedProduct.h"
 #include "compiler/import/math/Window.h"
 
 using namespace llvm;
@@ -146,7 +147,11 @@ LogicalResult importGemm(NodeImport &n) {
       dotDequantized(n, 0, 1, xDim, yDim, /*yColumn=*/1 - yDim, multiply);
   if (failed(integers))
     return failure();
-  Value result = *integers ? *integers : multiply(x, y);
+  FailureOr<Value> packed = *integers || xDim == 0 ? FailureOr<Value>(Value())
+                                                   : dotPacked(n, x, y, yDim);
+  if (failed(packed))
+    return failure();
+  Value result = *integers ? *integers : *packed ? *packed : multiply(x, y);
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
   if (alpha != 1)
     result = n.binary<nn::MulOp>(result, n.splat(alpha, result));
@@ -190,7 +195,12 @@ LogicalResult importMatMul(NodeImport &n) {
       n, 0, 1, xRank - 1, std::max<int64_t>(yRank - 2, 0), yRank - 1, multiply);
   if (failed(integers))
     return failure();
-  return n.result(0, *integers ? *integers : multiply(x, y));
+  if (*integers)
+    return n.result(0, *integers);
+  FailureOr<Value> packed = dotPacked(n, x, y, 0);
+  if (failed(packed))
+    return failure();
+  return n.result(0, *packed ? *packed : multiply(x, y));
 }
 
 const OpRow contractionOps[] = {

@@ -132,8 +132,9 @@ LogicalResult importDequantizeLinear(NodeImport &n) {
   FailureOr<int64_t> axis =
       n.axis(n.typeOf(scale).getNumElements() == 1 ? 0 : n.intAttr("axis", 1),
              std::max<int64_t>(shape.size(), 1));
-  if (succeeded(axis) && n.intAttr("block_size", 0) == 0)
-    n.source.dequantized[result] = {{n.input(0), n.input(2)}, scale, *axis};
+  if (succeeded(axis))
+    n.source.dequantized[result] = {
+        {n.input(0), n.input(2)}, scale, *axis, n.intAttr("block_size", 0)};
   return n.result(0, result);
 }
 
