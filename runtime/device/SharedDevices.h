@@ -71,7 +71,7 @@ public:
     std::lock_guard<std::mutex> lock(mutex);
     std::shared_ptr<DeviceThread> &found = threads[device];
     if (!found)
-      found = std::make_shared<DeviceThread>();
+      found = startDeviceThread();
     return found;
   }
 

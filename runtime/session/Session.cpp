@@ -12,7 +12,6 @@
 #include "runtime/base/Arena.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/Programs.h"
-#include "runtime/base/SignalMask.h"
 #include "runtime/base/StateParts.h"
 #include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
@@ -43,9 +42,9 @@ struct Session::Impl {
     /// Whether it may be given a step while those before it are at work.
     bool overlaps = false;
     std::unique_ptr<Executor> executor;
-    std::shared_ptr<DeviceThread> thread; ///< null: that of the caller
-    std::thread waiter;                   ///< for the ends of its steps
-    std::atomic<uint32_t> given = 0;      ///< steps that the device was given
+    std::shared_ptr<DeviceThread> thread;
+    std::thread waiter; ///< for the ends of its steps; none: who awaits them
+    std::atomic<uint32_t> given = 0; ///< steps that the device was given
   };
   struct Step;
   /// A device's part of a step, for its thread.
@@ -80,7 +79,6 @@ struct Session::Impl {
   std::unique_ptr<const Mesh> mesh;
   std::vector<int> cores;
   std::deque<Worker> workers;
-  std::unique_ptr<SavedAffinity> affinity; ///< of a session without threads
 
   std::array<Step, kMostSteps> steps;
   Step loading; ///< for loading the devices (again)
@@ -96,7 +94,7 @@ struct Session::Impl {
   std::string remark;
 
   std::mutex order; ///< of those who submit and who wait
-  std::mutex ends;  ///< of those who await the steps of a lone device
+  std::mutex ends;  ///< of those who await steps that no thread awaits
   std::mutex mutex;
   Status failure; ///< of the device that failed first
   std::atomic<bool> failed = false;
@@ -114,14 +112,13 @@ struct Session::Impl {
   }
   Status load();
   Status start();
+  std::shared_ptr<DeviceThread> startThread(int device);
   Status loadDrivers();
   Status checkWeights() const;
   void describeParts(Step &step);
   void loadDevice(size_t worker);
   void awaitEnds(size_t worker);
   void fail(const Status &status);
-  /// Whether the one device works in the caller's thread.
-  bool isInCaller() const { return !workers.front().thread; }
   void hand(Step &step);
   void await(const Step &step);
   void carryOut(size_t worker, Step &step);
@@ -144,7 +141,7 @@ Session::Impl::~Impl() {
       await(step);
   stopping = true;
   for (Worker &worker : workers) {
-    if (worker.thread)
+    if (worker.thread) // none, if it could not be started
       worker.thread->drain();
     worker.given.fetch_add(1);
     worker.given.notify_all();
@@ -319,25 +316,26 @@ void Session::Impl::loadDevice(size_t number) {
   worker.executor = std::move(*executor);
 }
 
-Status Session::Impl::start() {
+std::shared_ptr<DeviceThread> Session::Impl::startThread(int device) {
   if (workers.size() == 1 && !options.lone_thread)
-    affinity = std::make_unique<SavedAffinity>();
-  else
-    for (size_t i = 0; i < workers.size(); ++i) {
-      try {
-        workers[i].thread = options.shared
-                                ? options.shared->thread(workers[i].device)
-                                : std::make_shared<DeviceThread>();
-        if (workers[i].overlaps)
-          workers[i].waiter = std::thread([this, i] { awaitEnds(i); });
-      } catch (const std::system_error &error) {
-        // The others wait for work, and find that there is none.
-        return Status::error(std::string("cannot start a thread for device ") +
-                             std::to_string(workers[i].device) + ": " +
-                             error.what() + "; its stack takes " +
-                             std::to_string(stackBytes()) + " bytes");
-      }
+    return useCallersThread();
+  return options.shared ? options.shared->thread(device) : startDeviceThread();
+}
+
+Status Session::Impl::start() {
+  for (size_t i = 0; i < workers.size(); ++i) {
+    try {
+      workers[i].thread = startThread(workers[i].device);
+      if (workers[i].overlaps && !workers[i].thread->runsAtOnce())
+        workers[i].waiter = std::thread([this, i] { awaitEnds(i); });
+    } catch (const std::system_error &error) {
+      // The others wait for work, and find that there is none.
+      return Status::error(std::string("cannot start a thread for device ") +
+                           std::to_string(workers[i].device) + ": " +
+                           error.what() + "; its stack takes " +
+                           std::to_string(stackBytes()) + " bytes");
     }
+  }
   loadAll();
   if (failed)
     return failure;
@@ -425,8 +423,7 @@ void Session::Impl::finish(Step &step) {
   completed.notify_all();
 }
 
-/// Puts a step behind those that devices work on. A session of one device does
-/// it at once, or gives it to the device.
+/// Puts a step behind those that devices work on.
 void Session::Impl::hand(Step &step) {
   step.number = submitted;
   step.dropped = false;
@@ -436,10 +433,6 @@ void Session::Impl::hand(Step &step) {
   step.running = static_cast<uint32_t>(workers.size());
   ring[step.number % kMostSteps] = &step;
   submitted = step.number + 1;
-  if (isInCaller()) {
-    SignalMask mask;
-    return carryOut(0, step);
-  }
   StepScope::stayOutside();
   for (Part &part : step.parts)
     workers[part.worker].thread->post(part);
@@ -450,14 +443,14 @@ void Session::Impl::await(const Step &step) {
   auto isLeft = [&](uint32_t seen) {
     return static_cast<int32_t>(seen - wanted) < 0;
   };
-  if (isInCaller() && workers[0].overlaps) {
+  StepScope::stayOutside();
+  Worker &first = workers.front();
+  if (first.overlaps && first.thread->runsAtOnce()) {
     std::lock_guard<std::mutex> lock(ends);
     for (uint32_t next = completed; isLeft(next); ++next)
       awaitEnd(0, *ring[next % kMostSteps]);
     return;
   }
-  if (!isInCaller())
-    StepScope::stayOutside();
   for (uint32_t seen = completed.load(); isLeft(seen); seen = completed.load())
     completed.wait(seen);
 }
@@ -603,7 +596,8 @@ Status Session::wait(uint64_t ticket) {
 }
 
 bool Session::overlapsSteps() const {
-  return !impl->isInCaller() || impl->workers[0].overlaps;
+  const Impl::Worker &first = impl->workers.front();
+  return !first.thread->runsAtOnce() || first.overlaps;
 }
 
 const std::vector<BadIndex> &Session::badIndices() const { return impl->bad; }

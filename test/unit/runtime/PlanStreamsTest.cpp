@@ -158,19 +158,19 @@ TEST(DeviceThread, RunsJobsInTheOrderOfEachWhoPosts) {
     jobs[i].number = static_cast<int>(i);
   }
   {
-    runtime::DeviceThread device;
+    const auto device = runtime::startDeviceThread();
     std::vector<std::thread> posting;
     for (int t = 0; t < 3; ++t)
       posting.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i)
-          device.post(jobs[static_cast<size_t>(t * kEach + i)]);
-        device.drain();
+          device->post(jobs[static_cast<size_t>(t * kEach + i)]);
+        device->drain();
       });
     for (std::thread &thread : posting)
       thread.join();
     EXPECT_EQ(order.size(), 3u * kEach);
     for (int i = 3 * kEach; i < 4 * kEach; ++i)
-      device.post(jobs[static_cast<size_t>(i)]);
+      device->post(jobs[static_cast<size_t>(i)]);
   }
   ASSERT_EQ(order.size(), 4u * kEach) << "the end waits for what was posted";
   int last[4] = {-1, -1, -1, -1};
