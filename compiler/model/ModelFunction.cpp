@@ -42,6 +42,16 @@ SmallVector<Operation *> getActiveOps(Block &block) {
   return active;
 }
 
+void setResults(func::FuncOp function, ValueRange values,
+                ArrayRef<DictionaryAttr> attributes) {
+  function.getBody().front().getTerminator()->setOperands(values);
+  function.removeResAttrsAttr();
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                        llvm::to_vector(values.getTypes())));
+  function.setAllResultAttrs(attributes);
+}
+
 int64_t getWeightBytes(func::FuncOp function) {
   int64_t bytes = 0;
   llvm::DenseSet<Attribute> counted;

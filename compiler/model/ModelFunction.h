@@ -16,6 +16,10 @@ namespace partita {
 /// diagnostic if there is none, or several.
 mlir::FailureOr<mlir::func::FuncOp> getModelFunction(mlir::ModuleOp module);
 
+/// Makes these the results of a function, with an attribute dictionary each.
+void setResults(mlir::func::FuncOp function, mlir::ValueRange values,
+                llvm::ArrayRef<mlir::DictionaryAttr> attributes);
+
 /// Bytes of the weights that a function names, each once.
 int64_t getWeightBytes(mlir::func::FuncOp function);
 

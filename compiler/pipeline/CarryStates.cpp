@@ -155,11 +155,11 @@ private:
       erased.set(argument);
     }
     (void)function.eraseArguments(erased);
-    setResults(ofResult);
+    moveBack(ofResult);
   }
 
   /// New values come behind the outputs and the checks.
-  void setResults(const std::map<unsigned, FlatSymbolRefAttr> &states) {
+  void moveBack(const std::map<unsigned, FlatSymbolRefAttr> &states) {
     Operation *end = function.getBody().front().getTerminator();
     SmallVector<Value> values, last;
     SmallVector<DictionaryAttr> attributes, lastAttributes;
@@ -177,12 +177,7 @@ private:
       }
     values.append(last);
     attributes.append(lastAttributes);
-    end->setOperands(values);
-    function.removeResAttrsAttr();
-    function.setFunctionType(
-        b.getFunctionType(function.getArgumentTypes(),
-                          llvm::to_vector(ValueRange(values).getTypes())));
-    function.setAllResultAttrs(attributes);
+    setResults(function, values, attributes);
   }
 
   /// Steps follow one another along dimension 0 of inputs and outputs, or where

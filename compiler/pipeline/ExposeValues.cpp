@@ -7,6 +7,7 @@
 
 #include "compiler/analysis/Samples.h"
 #include "compiler/model/Decision.h"
+#include "compiler/model/ModelFunction.h"
 #include "compiler/model/ModelNodes.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
@@ -89,7 +90,7 @@ public:
              << " names no node that is computed in a step";
     for (auto [tensor, value] : found)
       add(tensor, value);
-    finish();
+    setResults(function, results, attributes);
     const size_t inside = computed.size() - exposed;
     emitRemark(function.getLoc())
         << exposed << " inner values are outputs; " << inside
@@ -144,15 +145,6 @@ private:
         attrs.set(nn::kBatchAxisAttr, b.getI64IntegerAttr(*axis));
     attributes.push_back(attrs.getDictionary(b.getContext()));
     results.push_back(value);
-  }
-
-  void finish() {
-    function.getBody().front().getTerminator()->setOperands(results);
-    function.removeResAttrsAttr();
-    function.setFunctionType(
-        FunctionType::get(function.getContext(), function.getArgumentTypes(),
-                          llvm::to_vector(ValueRange(results).getTypes())));
-    function.setAllResultAttrs(attributes);
   }
 
   ModuleOp module;
