@@ -25,7 +25,7 @@ def quantized(g, x, kind=None, axis=None):
 
 
 def dequantized(g, q, scale, zero, axis=None):
-    mag = float(np.max(np.abs(scale.data.astype(np.float64)))) * 256
+    mag = float(np.max(np.abs(scale.data.astype(np.float64)), initial=0)) * 256
     return g.node("DequantizeLinear", [q, scale, zero] if zero is not None else [q, scale], dict(dtype=scale.dtype, shape=q.shape, mag=mag), axis=axis)
 
 
