@@ -208,14 +208,10 @@ void setSampleAxes(func::FuncOp function, ArrayRef<int64_t> axes,
                                                  b.getStringAttr(why));
 }
 
-std::string getWhyWhole(ModuleOp module) {
-  if (auto mixes = module->getAttrOfType<StringAttr>(kMixesAttr))
-    return mixes.str();
-  for (auto weight : module.getOps<nn::WeightOp>())
-    if (auto role = weight->getAttrOfType<StringAttr>(nn::kRoleAttr);
-        role && role == "carried")
-      return "a step goes on from the states that the one before it has left";
-  return "";
+bool isWhole(ModuleOp module) {
+  return module->hasAttr(kMixesAttr) ||
+         llvm::any_of(module.getOps<nn::WeightOp>(),
+                      [](nn::WeightOp weight) { return weight.isCarried(); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -114,10 +114,9 @@ std::string compareSampleCounts(mlir::func::FuncOp a, const Samples &samples,
 void setSampleAxes(mlir::func::FuncOp function, llvm::ArrayRef<int64_t> axes,
                    llvm::StringRef why);
 
-/// Why a step has one micro-batch, as a clause: samples are not independent, or
-/// a step goes on from what the one before it has left. Empty: it may have
-/// several.
-std::string getWhyWhole(mlir::ModuleOp module);
+/// Whether a step has one micro-batch, if nobody says how many: samples are not
+/// independent, or each micro-batch has states of its own.
+bool isWhole(mlir::ModuleOp module);
 
 } // namespace partita::analysis
 

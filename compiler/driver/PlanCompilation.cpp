@@ -251,14 +251,17 @@ void PlanCompilation::remarkParameters() {
 /// has if nobody asks for more: that many samples are an update's.
 void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
   constexpr double kMuch = 0.25; // of the devices' time
-  if (options.learns() && plan.microBatches == 1 && plan.bubble > kMuch &&
+  const bool mayHaveMore =
+      options.learns() ||
+      (!options.states.empty() && !(*module)->hasAttr(analysis::kMixesAttr));
+  if (mayHaveMore && plan.microBatches == 1 && plan.bubble > kMuch &&
       plan.schedule != "sequential")
     emitRemark(UnknownLoc::get(&context))
         << "a step has one micro-batch, so devices wait "
-        << abi::percentText(plan.bubble)
-        << " of it: with --micro-batches N (`micro_batches` in the training "
-           "file) they work side by side, and a step has N times as many "
-           "samples";
+        << abi::percentText(plan.bubble) << " of it: with --micro-batches N "
+        << (options.learns() ? "(`micro_batches` in the training file) " : "")
+        << "they work side by side, and a step has N times as many samples"
+        << (options.learns() ? "" : ", each with states of its own");
 }
 
 LogicalResult PlanCompilation::compileKernels() {

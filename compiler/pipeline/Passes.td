@@ -35,8 +35,8 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
   let summary = "Keeps what a step leaves for the next one on the devices";
   let description = [{
     Inputs become states that begin with zeros, and the outputs that go with
-    them their new values. A step is one micro-batch then, and none is filled
-    up: the module gets `dist.full_steps` and `dist.full_micro_batches`. Steps
+    them their new values. Each micro-batch of a step has its own, and none is
+    filled up: the module gets `dist.full_steps` and `dist.full_micro_batches`. Steps
     follow one another along dimension 0 of the other inputs and outputs, or
     where `nn.batch_axis` of the inputs says it. If one of them has no such
     dimension, the module gets `nn.mixes`.

@@ -18,6 +18,11 @@ namespace partita::nn {
 // Weights and constants
 //===----------------------------------------------------------------------===//
 
+bool WeightOp::isCarried() {
+  auto role = (*this)->getAttrOfType<StringAttr>(kRoleAttr);
+  return role && role == "carried";
+}
+
 LogicalResult WeightOp::verify() {
   if (getPart()) {
     auto part = cast<RankedTensorType>(*getPart()),

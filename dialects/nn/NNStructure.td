@@ -51,6 +51,8 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
   let extraClassDeclaration = [{
     /// A weight that nothing uses is not part of the model's interface.
     bool canDiscardOnUseEmpty() { return true; }
+    /// Whether it is what the model itself leaves for the next step.
+    bool isCarried();
     /// What one device has of it.
     ::mlir::RankedTensorType getPartType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getPart().value_or(getType()));

@@ -387,8 +387,8 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     values that do not live at the same time may share bytes. Before
     `--plan-place` slots have no offset.
 
-    A state has bytes of its own, which outlive the step. They are written once
-    in a step. A slot that is `renewed` has what was written, and is read behind
+    A state has bytes of its own, which outlive the step; of a `carried` one
+    (`nn.role`) each micro-batch has its own. They are written once in a step. A slot that is `renewed` has what was written, and is read behind
     that; others have what the step before has left, and are read before. `span` says for how long a slot of the
     arena holds one value: for a `micro_batch`, for a `step`, or a `sum` to which
     each micro-batch adds, in their order. Of a state that is cut over devices, a

@@ -324,6 +324,9 @@ public:
         micro_batches(program.micro_batches) {
     for (const ProgramAction &action : program.actions)
       micro_batches = std::max(micro_batches, action.micro_batch + 1);
+    for (const CheckedSlot &slot : slots)
+      if (slot.space == CheckedSlot::Space::state && slot.carried)
+        carried.insert(slot.offset);
     findLanes();
     escapes.resize(slots.size());
     framesOf.resize(program.units.size());
@@ -360,11 +363,14 @@ public:
   std::set<int64_t> writtenStates() const {
     std::set<int64_t> states;
     for (const auto &[state, by] : renewed)
-      states.insert(state);
+      states.insert(state.first);
     return states;
   }
 
 private:
+  /// The number of a state, and the micro-batch that it is of: 0 if all share
+  /// it.
+  using OneState = std::pair<int64_t, int>;
   /// A use of bytes, by absolute addresses.
   struct Use {
     int64_t begin, end;
@@ -391,7 +397,7 @@ private:
     int64_t begin, end;
     Key key;
     int action;
-    int64_t state = -1; ///< that is read instead of bytes of the arena
+    OneState state = {-1, 0}; ///< that is read instead of the arena's bytes
   };
   /// Nobody means to read it.
   static constexpr int64_t kNoValue = -1;
@@ -543,6 +549,10 @@ private:
       break;
     }
     return slot.offset;
+  }
+
+  OneState stateOf(int64_t state, int micro_batch) const {
+    return {state, carried.count(state) ? micro_batch : 0};
   }
 
   bool isState(int slot) const {
@@ -887,8 +897,8 @@ private:
       if (use.begin != use.end)
         outstanding.push_back({use.begin, use.end, keyOf(action), index});
       else if (isState(action.slot))
-        outstanding.push_back(
-            {0, 0, keyOf(action), index, slots[action.slot].offset});
+        outstanding.push_back({0, 0, keyOf(action), index,
+                               stateOf(slots[action.slot].offset, m)});
       break;
     case ActionKind::recv:
       received[keyOf(action)] = {use.begin, use.end, keyOf(action), index};
@@ -914,16 +924,18 @@ private:
   /// A step reads what the one before it has left of a state, and writes it
   /// once.
   std::string useStates(int index, const Summary &summary) {
+    const int m = program.actions[index].micro_batch;
     for (auto [state, instruction] : summary.state_reads)
-      if (auto by = renewed.find(state); by != renewed.end())
+      if (auto by = renewed.find(stateOf(state, m)); by != renewed.end())
         return where(index, instruction) + " reads a state that " +
                actionText(by->second.first, by->second.second) +
                " has written for the next step";
     for (auto [state, instruction] : summary.news_read)
-      if (!renewed.count(state))
+      if (!renewed.count(stateOf(state, m)))
         return where(index, instruction) +
                " reads the new value of a state, which nothing has written";
-    for (auto [state, instruction] : summary.state_writes) {
+    for (auto [number, instruction] : summary.state_writes) {
+      const OneState state = stateOf(number, m);
       if (auto [by, isNew] =
               renewed.try_emplace(state, std::pair(index, instruction));
           !isNew)
@@ -1048,8 +1060,9 @@ private:
   std::vector<std::vector<int>> framesOf; ///< by unit
   std::map<std::vector<int>, Summary> summaries;
   int micro_batches;
+  std::set<int64_t> carried; ///< states of which a micro-batch has its own
   /// States that a step has written, with that step and its instruction.
-  std::map<int64_t, std::pair<int, int>> renewed;
+  std::map<OneState, std::pair<int, int>> renewed;
   /// Slots with the span of a step that it has written, likewise.
   std::map<int, std::pair<int, int>> computed;
   /// Of each sum: the micro-batches that were added, each with an action and

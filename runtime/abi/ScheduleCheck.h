@@ -35,9 +35,10 @@
 // the arena may name one. What has the span of a step is written once, by one
 // unit. A state has one value until an action writes it, once. Afterwards it
 // has the new one, for the next step, which slots have that are renewed: no
-// other reads it then, and none of these before. Each device has a state of its
-// own, so nobody else uses one that is written. A collective may read one, until
-// it is finished; no other message reads or writes one.
+// other reads it then, and none of these before. One that is carried is as many
+// states as there are micro-batches. Each device has a state of its
+// own, so nobody else uses one that is written. A collective may read one,
+// until it is finished; no other message reads or writes one.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read
@@ -87,6 +88,8 @@ struct CheckedSlot {
   std::vector<int> members;
   /// Of a state: it has the new value.
   bool renewed = false;
+  /// Of a state: each micro-batch has one of its own.
+  bool carried = false;
 };
 
 /// Bytes of a slot: [begin, end), from the slot's begin.

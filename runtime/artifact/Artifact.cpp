@@ -12,6 +12,7 @@
 #include "runtime/artifact/WeightCheck.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/MappedFile.h"
+#include "runtime/base/StateParts.h"
 
 #include <algorithm>
 #include <map>
@@ -155,9 +156,11 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
   for (int64_t i = 0; i < length(plan.states()); ++i) {
     const abi::State &state = *plan.states()->Get(i);
     const auto found = others.find(nameOf(state.name()));
-    if (found != others.end() && (found->second->dtype() != state.dtype() ||
-                                  found->second->bytes() != state.bytes() ||
-                                  !isCutAlike(*found->second, state)))
+    if (found != others.end() &&
+        (found->second->dtype() != state.dtype() ||
+         found->second->bytes() != state.bytes() ||
+         copiesOf(other, *found->second) != copiesOf(plan, state) ||
+         !isCutAlike(*found->second, state)))
       return "has another state " + nameOf(state.name());
   }
   return "";

@@ -237,6 +237,13 @@ private:
       return e;
     if (std::string e = cutsError(plan, state); !e.empty())
       return e;
+    // Each micro-batch has one of its own, on each replica.
+    int64_t devices = 0, bytes = 0;
+    if (!checkedMul(plan.micro_batches(),
+                    std::max<int64_t>(1, length(plan.devices())), devices) ||
+        !checkedMul(devices, std::max<int64_t>(1, state.bytes()), bytes) ||
+        (state.role() == abi::StateRole::carried && bytes > kLargestRegion))
+      return "has impossibly many micro-batches";
     if (state.weight() == -1)
       return "";
     if (!inRange(state.weight(), length(plan.weights())))

@@ -14,7 +14,8 @@ namespace {
 
 class ProgramModel {
 public:
-  explicit ProgramModel(const abi::Program &program) : program(program) {}
+  ProgramModel(const abi::Plan &plan, const abi::Program &program)
+      : plan(plan), program(program) {}
 
   abi::CheckedProgram build() {
     checked.arena_bytes = program.arena_bytes();
@@ -34,7 +35,8 @@ public:
                                slot.sum(),
                                slot.lane(),
                                {},
-                               slot.renewed()});
+                               slot.renewed(),
+                               isCarried(slot)});
       if (slot.members())
         checked.slots.back().members.assign(slot.members()->begin(),
                                             slot.members()->end());
@@ -63,6 +65,12 @@ private:
       break;
     }
     return abi::CheckedSlot::Space::outside;
+  }
+
+  bool isCarried(const abi::Slot &slot) const {
+    return slot.space() == abi::Space::state &&
+           plan.states()->Get(static_cast<unsigned>(slot.offset()))->role() ==
+               abi::StateRole::carried;
   }
 
   abi::CheckedUnit modelOf(const abi::Unit &unit) const {
@@ -99,6 +107,7 @@ private:
     end = (last + 1) * bytes;
   }
 
+  const abi::Plan &plan;
   const abi::Program &program;
   abi::CheckedProgram checked;
 };
@@ -117,7 +126,7 @@ namesOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables) {
 std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
   std::vector<abi::CheckedProgram> programs;
   for (int64_t i = 0; i < length(plan.programs()); ++i) {
-    programs.push_back(ProgramModel(*plan.programs()->Get(i)).build());
+    programs.push_back(ProgramModel(plan, *plan.programs()->Get(i)).build());
     programs.back().micro_batches = plan.micro_batches();
   }
   // One device stands for all of its program: they do the same.

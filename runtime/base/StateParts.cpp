@@ -52,6 +52,31 @@ int64_t partBytes(const abi::State &state) {
   return bytes;
 }
 
+int copiesOf(const abi::Plan &plan, const abi::State &state) {
+  return state.role() == abi::StateRole::carried ? plan.micro_batches() : 1;
+}
+
+/// How many of a state all devices have that differ.
+static int64_t countCopies(const abi::Plan &plan, const abi::State &state) {
+  return state.role() == abi::StateRole::carried
+             ? int64_t(copiesOf(plan, state)) * Mesh(plan).replicas()
+             : 1;
+}
+
+std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state) {
+  std::vector<int64_t> shape = shapeOf(state);
+  const int64_t copies = countCopies(plan, state);
+  if (!shape.empty())
+    shape.front() *= copies;
+  else if (copies > 1)
+    shape = {copies};
+  return shape;
+}
+
+int64_t stepBytes(const abi::Plan &plan, const abi::State &state) {
+  return state.bytes() * countCopies(plan, state);
+}
+
 std::string cutsError(const abi::Plan &plan, const abi::State &state) {
   std::set<int> axes, dims;
   for (int64_t i = 0; i < length(state.cuts()); ++i) {

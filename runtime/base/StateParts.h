@@ -9,6 +9,11 @@
 // state's rank, with its part of each dimension that is cut. Where a part goes
 // beyond the end of what is cut, it holds 0.
 //
+// What the model itself leaves for the next step (abi::StateRole::carried) each
+// micro-batch of a step has of its own. For the user these are one tensor, in
+// their order along dimension 0. A device has those of the micro-batches that
+// it computes.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_BASE_STATEPARTS_H
@@ -28,6 +33,13 @@ bool isCut(const abi::State &state);
 
 /// Bytes of what a device has of a state, in a plan that was verified.
 int64_t partBytes(const abi::State &state);
+
+/// How many of a state a device has.
+int copiesOf(const abi::Plan &plan, const abi::State &state);
+
+/// The tensor of all micro-batches: its shape, and bytes.
+std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state);
+int64_t stepBytes(const abi::Plan &plan, const abi::State &state);
 
 /// Why a state is not cut in a way that the plan's mesh has, or "". Its shape
 /// must have been verified.

@@ -221,7 +221,7 @@ Status openModel(const char *path, const partita_options *given,
     made->deviceNames.push_back(model.deviceName(device));
   const auto *states = model.plan->states();
   for (int64_t i = 0; i < partita::runtime::length(states); ++i)
-    made->states.add(*states->Get(static_cast<unsigned>(i)));
+    made->states.add(*model.plan, *states->Get(static_cast<unsigned>(i)));
   const auto &stream = made->streams->stream(plans.largest());
   auto add = [&](const Port &port, int64_t entries, auto axisOf,
                  std::vector<PortInfo> &infos) {

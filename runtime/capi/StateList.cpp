@@ -8,6 +8,7 @@
 #include "runtime/capi/StateList.h"
 
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 
 namespace partita::capi {
 
@@ -18,15 +19,10 @@ static_assert(PARTITA_STATISTIC == static_cast<int>(StateRole::statistic));
 static_assert(PARTITA_OPTIMIZER == static_cast<int>(StateRole::optimizer));
 static_assert(PARTITA_CARRIED == static_cast<int>(StateRole::carried));
 
-void StateList::add(const abi::State &state) {
-  Entry entry{runtime::text(state.name()),
-              {},
-              state.role(),
-              state.dtype(),
-              state.bytes()};
-  for (int64_t i = 0; i < runtime::length(state.shape()); ++i)
-    entry.shape.push_back(state.shape()->Get(static_cast<unsigned>(i)));
-  states.push_back(std::move(entry));
+void StateList::add(const abi::Plan &plan, const abi::State &state) {
+  states.push_back({runtime::text(state.name()),
+                    runtime::stepShape(plan, state), state.role(),
+                    state.dtype(), runtime::stepBytes(plan, state)});
 }
 
 Status StateList::describe(size_t index, partita_state *place) const {

@@ -19,7 +19,7 @@ public:
   /// `object`: what people call that which has them.
   explicit StateList(const char *object) : object(object) {}
 
-  void add(const abi::State &state);
+  void add(const abi::Plan &plan, const abi::State &state);
   size_t size() const { return states.size(); }
 
   Status describe(size_t index, partita_state *place) const;

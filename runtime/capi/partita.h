@@ -265,11 +265,12 @@ typedef struct partita_state {
 
 /* The states of a model that was compiled with partita-compile --state: what
  * was an input, and is what the step before has left. They lie on the devices,
- * and begin with zeros. A call computes one step for each micro-batch of its
- * samples, in their order, and calls follow one another as they come; so one
- * thread should make them. Where plans differ in sizes, wait for a call before
- * one of other sizes. A call that is refused for an index in an input may have
- * written states. */
+ * and begin with zeros. Each micro-batch of a step has its own; `shape` is that
+ * of all of them, one after another along dimension 0. A call computes as many
+ * steps as it has samples for, in their order, and calls follow one another as
+ * they come; so one thread should make them. Where plans differ in sizes, wait
+ * for a call before one of other sizes. A call that is refused for an index in
+ * an input may have written states. */
 PARTITA_API size_t partita_state_count(const partita_model *model);
 PARTITA_API partita_status partita_describe_state(const partita_model *model,
                                                   size_t index,

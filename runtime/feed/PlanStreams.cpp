@@ -8,6 +8,7 @@
 #include "runtime/feed/PlanStreams.h"
 
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -148,12 +149,14 @@ Status PlanStreams::writeState(int64_t state, const void *from) {
 }
 
 Status PlanStreams::resetStates() {
-  const auto *states = choice.model(choice.largest()).plan->states();
+  const abi::Plan &plan = *choice.model(choice.largest()).plan;
+  const auto *states = plan.states();
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
     std::vector<uint8_t> zeros;
     for (int64_t i = 0; i < runtime::length(states); ++i) {
-      zeros.resize(
-          std::max(zeros.size(), size_t(states->Get(unsigned(i))->bytes())));
+      zeros.resize(std::max(
+          zeros.size(),
+          size_t(runtime::stepBytes(plan, *states->Get(unsigned(i))))));
       if (Status status = session.writeState(int(i), zeros.data());
           !status.ok())
         return status;

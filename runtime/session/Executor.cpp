@@ -708,36 +708,58 @@ void Executor::measureArena() {
   touched = std::max(touched, end);
 }
 
-uint8_t *Executor::state(int state) const {
+int Executor::slotOfState(int state) const {
   for (int64_t i = 0; i < length(program.slots()); ++i)
     if (const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
         slot.space() == abi::Space::state && slot.offset() == state)
-      return device->slot(static_cast<int>(i), 0);
-  return nullptr;
+      return static_cast<int>(i);
+  return -1;
+}
+
+/// Calls `visit(bytes on the device, offset in the tensor of all
+/// micro-batches)` for each of the device's copies of a state.
+template <typename Visit>
+Status Executor::forEachCopy(int state, Visit visit) const {
+  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  const int copies = runtime::copiesOf(plan, described),
+            slot = slotOfState(state);
+  const bool differ = described.role() == abi::StateRole::carried;
+  for (int copy = 0; copy < copies; ++copy) {
+    const int fed = copy * mesh.replicas() + mesh.replica(index);
+    if (Status status = visit(device->slot(slot, copy),
+                              differ ? fed * described.bytes() : 0);
+        !status.ok())
+      return status;
+  }
+  return Status();
 }
 
 Status Executor::readState(int state, void *to) const {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
   const StatePart part(plan, described, index);
-  if (!isCut(described))
-    return device->download(to, this->state(state), part.bytes());
-  std::vector<uint8_t> own(part.bytes());
-  if (Status status =
-          device->download(own.data(), this->state(state), own.size());
-      !status.ok())
+  std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
+  return forEachCopy(state, [&](const uint8_t *place, int64_t offset) {
+    uint8_t *whole = static_cast<uint8_t *>(to) + offset;
+    if (!isCut(described))
+      return device->download(whole, place, part.bytes());
+    Status status = device->download(own.data(), place, own.size());
+    if (status.ok())
+      part.put(own.data(), whole);
     return status;
-  part.put(own.data(), static_cast<uint8_t *>(to));
-  return Status();
+  });
 }
 
 Status Executor::writeState(int state, const void *from) {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
   const StatePart part(plan, described, index);
-  if (!isCut(described))
-    return device->upload(this->state(state), from, part.bytes());
-  std::vector<uint8_t> own(part.bytes());
-  part.take(static_cast<const uint8_t *>(from), own.data());
-  return device->upload(this->state(state), own.data(), own.size());
+  std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
+  return forEachCopy(state, [&](uint8_t *place, int64_t offset) {
+    const uint8_t *whole = static_cast<const uint8_t *>(from) + offset;
+    if (!isCut(described))
+      return device->upload(place, whole, part.bytes());
+    part.take(whole, own.data());
+    return device->upload(place, own.data(), own.size());
+  });
 }
 
 DeviceMemory Executor::memory() const {

@@ -60,9 +60,9 @@ public:
   /// the device does not show its memory.
   const NanSearch *nanSearch() const { return search.get(); }
 
-  /// The device's bytes of a state; null if it has none. No step may be under
-  /// way.
-  uint8_t *state(int state) const;
+  /// Whether the device has a state, or a part of it. Its bytes go into, or
+  /// come from, the tensor of all micro-batches. No step may be under way.
+  bool hasState(int state) const { return slotOfState(state) >= 0; }
   Status readState(int state, void *to) const;
   Status writeState(int state, const void *from);
 
@@ -160,6 +160,8 @@ private:
   bool lastsAsLong(int slot, const DirectPort &port) const;
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
+  int slotOfState(int state) const;
+  template <typename Visit> Status forEachCopy(int state, Visit visit) const;
   bool sendsFromHost(int channel) const;
   Status prepareEntry(const abi::ProgramAction &action, Entry &entry);
   void makeEnd(const abi::ProgramAction &action, Entry &entry);

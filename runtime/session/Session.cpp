@@ -614,11 +614,15 @@ Status Session::settle() {
 }
 
 Status Session::readState(int state, void *to) const {
+  // Devices have parts of it, or replicas those of their micro-batches.
+  const abi::State &described =
+      *impl->plan().states()->Get(static_cast<unsigned>(state));
   const bool isWhole =
-      !isCut(*impl->plan().states()->Get(static_cast<unsigned>(state)));
+      !isCut(described) && (described.role() != abi::StateRole::carried ||
+                            impl->mesh->replicas() == 1);
   bool found = false;
   for (const Impl::Worker &worker : impl->workers) {
-    if (!worker.executor->state(state))
+    if (!worker.executor->hasState(state))
       continue;
     found = true;
     if (Status status = worker.executor->readState(state, to);
@@ -633,7 +637,7 @@ Status Session::readState(int state, void *to) const {
 Status Session::writeState(int state, const void *from) {
   bool found = false;
   for (const Impl::Worker &worker : impl->workers)
-    if (worker.executor->state(state)) {
+    if (worker.executor->hasState(state)) {
       found = true;
       if (Status status = worker.executor->writeState(state, from);
           !status.ok())

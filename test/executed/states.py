@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """States that steps leave for others (partita-compile --state). Small models in whose states something could be read too late or written too early: states that
 change places, that several values or outputs share, that are read behind what replaces them, caches written in place. On one device, with their nodes on two
-stages in many ways, on one device and two; the outputs of five steps are those of ONNX's reference evaluator, which gets the states as inputs. A language model
+stages in many ways, on one device and two, with several micro-batches and on replicas; the outputs of the steps are those of ONNX's reference evaluator, which gets the states as inputs. A language model
 whose caches stay on the devices gives what ONNX Runtime gives, word by word: with stages, tensors that are cut, as --reference and in processes; and by Python's
 package, with a plan for the prompt and one for words, which share the caches. A filter for sound, frame by frame, beside ONNX Runtime. On the kind of devices that PARTITA_TEST_TARGET says."""
 
@@ -62,7 +62,13 @@ def write_form(path, inputs, outputs, body):
     return model
 
 
-def expected_of(model, states, x):
+def expected_of(model, states, x, sequences):
+    """The outputs of all rows. Each step has a row of each sequence, and these have states of their own."""
+    outputs = [sequence_of(model, states, x[number::sequences]) for number in range(sequences)]
+    return [np.stack(parts, axis=1).reshape(len(x), *parts[0].shape[1:]) for parts in zip(*outputs)]
+
+
+def sequence_of(model, states, x):
     """The outputs of a step for each row, one after another."""
     evaluator = onnx.reference.ReferenceEvaluator(model)
     values = {}
@@ -94,11 +100,10 @@ def pairs_of(model, flags):
 def check_form(name, number, work):
     inputs, outputs, body, flags = FORMS[name]
     model = write_form(work / "form.onnx", inputs, outputs, body)
-    x = np.random.default_rng(number).standard_normal((STEPS, 4)).astype(np.float32)
-    np.save(work / "x.npy", x)
-    expected = expected_of(model, pairs_of(model, flags), x)
+    expected = {}  # by the number of sequences
     states = [word for flag in flags.split() for word in ("--state", flag)]
-    plans = [[], ["--devices", "2"], ["--reference"]]
+    plans = [[], ["--devices", "2"], ["--reference"], ["--micro-batches", "3"], ["--devices", "2", "--micro-batches", "4"],
+             ["--data-parallel", "2"], ["--data-parallel", "2", "--micro-batches", "3"]]
     nodes = [node.name for node in model.graph.node]
     for way, stages in enumerate(some(itertools.product("AB", repeat=len(nodes)), max(1, 2 ** len(nodes) // 8), number)):
         blocks = {block: [f'"{node}"' for node, stage in zip(nodes, stages) if stage == block] for block in "AB"}
@@ -106,7 +111,7 @@ def check_form(name, number, work):
             continue
         path = work / f"{way}.yaml"
         path.write_text(f"stages: [[A], [B]]\nblocks: {{A: [{', '.join(blocks['A'])}], B: [{', '.join(blocks['B'])}]}}\n")
-        plans += [["--partition", path, "--devices", devices] for devices in ("1", "2")]
+        plans += [["--partition", path, "--devices", "1"], ["--partition", path, "--devices", "2", "--micro-batches", str(1 + way % 3)]]
     compared = 0
     for plan in plans:
         status, text = compile_model(work / "form.onnx", work / "form.partita", "--quiet", *states, *plan, expect=None)
@@ -115,8 +120,15 @@ def check_form(name, number, work):
             if "--partition" not in plan or ("cycle" not in text and "depend" not in text):
                 raise Failure(f"{name} {plan}: {text}")
             continue
-        run_artifact(work / "form.partita", "--threads", "1", "--no-pin", "--input", f"x={work / 'x.npy'}", "--output", work / "out.npz")
-        for (output, mine), wanted in zip(np.load(work / "out.npz").items(), expected, strict=True):
+        numbers = dict(zip(plan[::2], plan[1::2]))
+        sequences = int(numbers.get("--data-parallel", 1)) * int(numbers.get("--micro-batches", 1))
+        given = work / f"x{sequences}.npy"
+        if sequences not in expected:
+            x = np.random.default_rng(number).standard_normal((STEPS * sequences, 4)).astype(np.float32)
+            np.save(given, x)
+            expected[sequences] = expected_of(model, pairs_of(model, flags), x, sequences)
+        run_artifact(work / "form.partita", "--threads", "1", "--no-pin", "--input", f"x={given}", "--output", work / "out.npz")
+        for (output, mine), wanted in zip(np.load(work / "out.npz").items(), expected[sequences], strict=True):
             if mine.shape != wanted.shape or not np.allclose(mine, wanted, rtol=1e-5, atol=1e-5):
                 raise Failure(f"{name} {plan}: {output} is\n{mine}\nand should be\n{wanted}")
         compared += 1
@@ -156,18 +168,27 @@ class Decoder:
             raise Failure(f"decoder {what}: the logits differ by {difference:.3g}")
 
 
+def in_turns(array, plan):
+    """The samples of all micro-batches of a step: every other one has them in reverse order."""
+    numbers = dict(zip(plan[::2], plan[1::2]))
+    count = int(numbers.get("--data-parallel", 1)) * int(numbers.get("--micro-batches", 1))
+    return np.concatenate([array[:: -1 if number % 2 else 1] for number in range(count)])
+
+
 def check_decoder(work):
-    """A run computes a step for each two samples, in their order."""
+    """A run computes a step for each two samples, in their order, or for each micro-batch of two."""
     decoder = Decoder(work / "decoder.onnx")
     words = range(1, decoder.WORDS + 1)
-    masks = np.concatenate([decoder.mask(end) for end in words])
-    np.savez(work / "in.npz", input_ids=np.concatenate([decoder.ids[:, end - 1 : end] for end in words]), attention_mask=masks)
-    wanted = np.concatenate([logits for logits, _ in decoder.steps])
-    two = ["--devices", "2"]
-    plans = [[], two, [*two, "--stages", "4", "--schedule", "looped"], ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--reference"]]
+    two, turns = ["--devices", "2"], ["--devices", "2", "--micro-batches", "3"]
+    plans = [[], two, turns, [*two, "--stages", "4", "--schedule", "looped"], [*turns, "--stages", "4", "--schedule", "looped"],
+             ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--tensor-parallel", "2", "--micro-batches", "2"],
+             ["--data-parallel", "2"], ["--data-parallel", "2", *turns], ["--reference"]]
     for plan in plans:
         decoder.compile(work / "decoder.partita", 1, *plan)
-        for ranks in (0, 2) if plan == two and not TARGET else (0,):
+        ids, masks = ([in_turns(each(end), plan) for end in words] for each in (lambda end: decoder.ids[:, end - 1 : end], decoder.mask))
+        np.savez(work / "in.npz", input_ids=np.concatenate(ids), attention_mask=np.concatenate(masks))
+        wanted = np.concatenate([in_turns(logits, plan) for logits, _ in decoder.steps])
+        for ranks in (0, 2) if plan in (two, turns, ["--data-parallel", "2"]) and not TARGET else (0,):
             run_artifact(work / "decoder.partita", "--threads", "1", "--no-pin", "--input", work / "in.npz", "--output", work / "out.npz", ranks=ranks)
             decoder.compare(f"{plan}, {ranks} processes", np.load(work / "out.npz")["logits"], wanted)
     return len(plans)
@@ -206,21 +227,23 @@ def check_python(work):
     """Plans for the prompt and for words share the caches, which can be read, replaced and made 0."""
     decoder = Decoder(work / "decoder.onnx")
     ends = range(decoder.PROMPT, decoder.WORDS + 1)
-    np.savez(work / "in.npz", ids=decoder.ids, prompt=decoder.PROMPT, **{f"mask{end}": decoder.mask(end) for end in ends})
     environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
-    for plan in ([], ["--devices", "2"], ["--tensor-parallel", "2"]):
+    plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"], ["--data-parallel", "2", "--micro-batches", "2"])
+    for plan in plans:
         decoder.compile(work / "decoder.partita", f"1,{decoder.PROMPT}", *plan)
+        masks = {f"mask{end}": in_turns(decoder.mask(end), plan) for end in ends}
+        np.savez(work / "in.npz", ids=in_turns(decoder.ids, plan), prompt=decoder.PROMPT, **masks)
         command = [sys.executable, "-c", BY_PYTHON, work / "decoder.partita", work / "in.npz", work / "out.npz"]
         done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode:
             raise Failure(f"by Python, {plan}: {done.stdout}")
         mine = np.load(work / "out.npz")
         for turn, end in itertools.product(range(2), ends):
-            decoder.compare(f"by Python, {plan}, {end} words", mine[f"{turn}.{end}"][:, -1:], decoder.steps[end - 1][0])
-        decoder.compare(f"by Python, {plan}, again", mine["again"], decoder.steps[-1][0])
+            decoder.compare(f"by Python, {plan}, {end} words", mine[f"{turn}.{end}"][:, -1:], in_turns(decoder.steps[end - 1][0], plan))
+        decoder.compare(f"by Python, {plan}, again", mine["again"], in_turns(decoder.steps[-1][0], plan))
         for name, cache in decoder.steps[-1][1].items():
             state = mine[f"1.{name}"]
-            if not np.allclose(state[:, :, : decoder.WORDS], cache, atol=1e-4) or state[:, :, decoder.WORDS :].any():
+            if not np.allclose(state[:, :, : decoder.WORDS], in_turns(cache, plan), atol=1e-4) or state[:, :, decoder.WORDS :].any():
                 raise Failure(f"by Python, {plan}: the state '{name}' is not ONNX Runtime's cache")
 
 
@@ -262,8 +285,6 @@ def check_errors(work):
         ("--state past_key_values.*=y", "write it as INPUT=OUTPUT; both may have one *, for the same text"),
         ("--state input_ids=logits", "the input 'input_ids' is 4x4xi64, and the output 'logits' 4x4x50xf32: a state has one type and shape"),
         ("--state past_key_values.*=present.* --state past_key_values.0.key=present.1.key", "another --state names 'past_key_values.0.key' or 'present.1.key'"),
-        ("--state past_key_values.*=present.* --micro-batches 2", "because a step goes on from the states that the one before it has left; leave it out"),
-        ("--state past_key_values.*=present.* --data-parallel 2", "a step goes on from the states that the one before it has left"),
         ("--state past_key_values.*=present.* --replicas 2", "replicas that share a batch (--replicas) keep no states"),
         ("--state past_key_values.*=present.* --loss sum:logits --gradients", "states are kept at inference; a training has its own"),
     ):

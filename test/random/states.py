@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random models, some of whose tensors go on from what they were a step before: compiled with states (partita-compile --state), in ways that a seed draws, and
-without, where this program hands the states around. Three steps, twice, with states made 0 between: outputs must be the same but for rounding.
+without, where this program hands the states around. Three steps, twice, with states made 0 between: outputs must be the same but for rounding. Where a step
+can have several micro-batches, each goes on from its own states.
 
     states.py                         the bounded run of the test command
     states.py --models 500 --first S  more
@@ -9,6 +10,7 @@ On the kind of devices that PARTITA_TEST_TARGET says. A model that without state
 """
 
 import argparse
+import itertools
 import os
 import pathlib
 import random
@@ -39,7 +41,10 @@ from run import cpu_level  # noqa: E402
 STEPS = 3
 TARGET = ("--target", os.environ["PARTITA_TEST_TARGET"]) if "PARTITA_TEST_TARGET" in os.environ else ()
 WAYS = ([], ["--devices", "2"], ["--devices", "3"], ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--reference"],
-        ["--devices", "2", "--stages", "4", "--schedule", "looped"], ["--no-library-calls"])
+        ["--devices", "2", "--stages", "4", "--schedule", "looped"], ["--no-library-calls"],
+        ["--micro-batches", "3"], ["--devices", "2", "--micro-batches", "2"], ["--data-parallel", "2"])
+# How many micro-batches a step has, by what ends a way.
+SEQUENCES = {("--micro-batches", "3"): 3, ("--micro-batches", "2"): 2, ("--data-parallel", "2"): 2}
 
 
 def with_states(model, rng):
@@ -90,31 +95,38 @@ class Checker:
         if not pairs:
             return ""
         onnx.save(proto, self.work / "model.onnx")
-        # Integers and flags stay: they may be indices.
-        feeds = [{v.name: (v.data * np.float32(1 - 0.1 * t)).astype(np.float32) if v.dtype == "f32" else v.data for v in model.inputs} for t in range(STEPS)]
+        # Of several sequences, by step. Integers and flags stay: they may be indices.
+        feeds = [[{v.name: (v.data * np.float32(1 - 0.1 * t - (0.2 * number if v.shape else 0))).astype(np.float32) if v.dtype == "f32" else v.data for v in model.inputs}
+                  for t in range(STEPS)] for number in range(max(SEQUENCES.values()))]
         if self.compile("without.partita").status:
             return ""
-        expected, values = [], zeros
+        expected = [[] for _ in feeds]
         try:
             with partita.Model(self.work / "without.partita", threads=1, pin=False, strict_nan=True) as whole:
-                for feed in feeds:
-                    expected.append(whole.run({**feed, **values}))
-                    values = {past: expected[-1][following] for past, following in pairs}
+                for sequence, results in zip(feeds, expected):
+                    values = zeros
+                    for feed in sequence:
+                        results.append(whole.run({**feed, **values}))
+                        values = {past: results[-1][following] for past, following in pairs}
         except partita.Error:
             return ""
         for way in rng.sample(WAYS, 3):
             done = self.compile("with.partita", *way, *(word for pair in pairs for word in ("--state", "=".join(pair))))
             if done.status:
-                if "every output of the model would be a state" in done.text:
+                if "every output of the model would be a state" in done.text or "its states go from step to step, and" in done.text:
                     continue
                 return f"{way}: {done.text.strip()}"
+            count = SEQUENCES.get(tuple(way[-2:]), 1)
             with partita.Model(self.work / "with.partita", threads=1, pin=False) as model_with:
-                for turn in range(2):
-                    for step, feed in enumerate(feeds):
-                        for name, mine in model_with.run(feed).items():
-                            if text := self.difference(mine, expected[step][name]):
-                                return f"{way}, turn {turn}, step {step}: {name} {text}"
-                    model_with.reset()
+                for turn, step in itertools.product(range(2), range(STEPS)):
+                    feed = {name: np.concatenate([feeds[number][step][name] for number in range(count)]) if value.ndim else value
+                            for name, value in feeds[0][step].items()}
+                    for name, mine in model_with.run(feed).items():
+                        for number, part in enumerate(np.split(mine, count) if count > 1 else [mine]):
+                            if text := self.difference(part, expected[number][step][name]):
+                                return f"{way}, turn {turn}, step {step}, micro-batch {number}: {name} {text}"
+                    if step == STEPS - 1:
+                        model_with.reset()
             self.compared += 1
         return ""
 

@@ -571,10 +571,12 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
          "the input has no samples. A run splits them if the compiler proves "
          "that they are independent")
       ->type_name("INPUT=AXIS");
-  app.add_option("--state", compile.states,
-                 "an input that is what the step before has left in an output: "
-                 "it stays on the devices, and begins with zeros; several by a "
-                 "* in both: --state 'past.*=present.*'")
+  app.add_option(
+         "--state", compile.states,
+         "an input that is what the step before has left in an output: "
+         "it stays on the devices, one for each micro-batch, and begins "
+         "with zeros; several by a * in both: --state "
+         "'past.*=present.*'")
       ->type_name("INPUT=OUTPUT")
       ->expected(1)
       ->take_all();

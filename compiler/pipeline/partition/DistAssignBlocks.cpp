@@ -127,8 +127,9 @@ private:
       function->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
     int64_t batches = microBatches > 0 ? int64_t(microBatches)
                                        : read.microBatches.value_or(0);
-    if (const std::string why = analysis::getWhyWhole(getOperation());
-        !why.empty() && batches > 1)
+    if (auto mixes =
+            getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+        mixes && batches > 1)
       return emitError(microBatches > 0 ? getOperation().getLoc()
                                         : Location(FileLineColLoc::get(
                                               &getContext(), file, 1, 1)))
@@ -136,7 +137,7 @@ private:
              << " micro-batches a step (--micro-batches): the model is "
                 "computed "
                 "whole, because "
-             << why << "; leave it out";
+             << mixes.getValue() << "; leave it out";
     if (function->hasAttr(dist::kMicroBatchesAttr))
       return checkMicroBatches(function, read) ? writeStages(function, read)
                                                : failure();

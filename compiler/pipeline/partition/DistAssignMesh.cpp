@@ -226,14 +226,15 @@ private:
 
   /// Micro-batches can be dealt out if there may be several.
   LogicalResult checkReplicas() {
-    const std::string why = analysis::getWhyWhole(getOperation());
+    auto mixes =
+        getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
     const Axis *data = find(dist::kDataAxis);
-    if (why.empty() || !data || data->size <= 1)
+    if (!mixes || !data || data->size <= 1)
       return success();
     return emitError(data->loc)
            << "micro-batches are dealt out along the axis 'data' "
               "(--data-parallel), and there is one alone: "
-           << why << "; leave it out";
+           << mixes.getValue() << "; leave it out";
   }
 
   /// What lies along an axis that does not cut tensors; empty if it does.

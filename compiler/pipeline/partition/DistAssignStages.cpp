@@ -418,7 +418,10 @@ private:
     const int64_t standard =
         kind.microBatches(static_cast<int>(stageCount),
                           static_cast<int>(std::max<int64_t>(deviceCount, 1)));
-    return getInteger(function, dist::kMicroBatchesAttr, standard);
+    const bool isWhole =
+        analysis::isWhole(function->getParentOfType<ModuleOp>());
+    return getInteger(function, dist::kMicroBatchesAttr,
+                      isWhole ? 1 : standard);
   }
 
   /// As many as are asked for; else one for each device that stages were given

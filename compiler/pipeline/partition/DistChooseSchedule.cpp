@@ -46,8 +46,7 @@ struct DistChooseSchedulePass
         stages.insert(stage);
         used.insert(devices[stage]);
       }
-    // What is computed whole has no more than one micro-batch.
-    int count = !analysis::getWhyWhole(getOperation()).empty()
+    int count = analysis::isWhole(getOperation())
                     ? 1
                     : kind->microBatches(static_cast<int>(stages.size()),
                                          static_cast<int>(used.size()));

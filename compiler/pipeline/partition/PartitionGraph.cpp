@@ -55,12 +55,13 @@ private:
     const schedule::ScheduleKind *kind = getScheduleKind(function);
     const int64_t stages =
         kind && devices > 1 ? devices * kind->stagesPerDevice : devices;
-    if (function->getParentOp()->hasAttr(analysis::kMixesAttr))
-      return 1;
+    const bool isWhole =
+        analysis::isWhole(cast<ModuleOp>(function->getParentOp()));
     return getInteger(function, dist::kMicroBatchesAttr,
-                      kind ? kind->microBatches(static_cast<int>(stages),
-                                                static_cast<int>(devices))
-                           : 1);
+                      kind && !isWhole
+                          ? kind->microBatches(static_cast<int>(stages),
+                                               static_cast<int>(devices))
+                          : 1);
   }
 
   /// Puts ops into nodes, numbered in the order of their first op.

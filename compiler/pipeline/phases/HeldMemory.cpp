@@ -46,6 +46,7 @@ public:
     auto function =
         graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>();
     gathered = findGathered(function);
+    microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
     if (codegen::allBackends(function, [](const codegen::Backend &backend) {
           return backend.reachesHost();
         }))
@@ -132,12 +133,16 @@ private:
       for (Operation *op : node.ops)
         for (Value operand : op->getOperands())
           if (std::optional<Value> parameter = getParameter(operand, node)) {
-            if (auto named = parameter->getDefiningOp<nn::ParameterOp>();
-                named && onHost.contains(named.getWeight()))
+            auto named = parameter->getDefiningOp<nn::ParameterOp>();
+            if (named && onHost.contains(named.getWeight()))
               continue;
             auto [it, isNew] = known.try_emplace(getKey(*parameter), -1);
+            // Each micro-batch has what it carries.
+            const int64_t copies =
+                named && named->hasAttr(nn::kCarriedAttr) ? microBatches : 1;
             if (isNew)
-              it->second = makeHeld(nn::getByteSize(parameter->getType()));
+              it->second =
+                  makeHeld(copies * nn::getByteSize(parameter->getType()));
             hold(it->second, static_cast<int>(index));
           }
   }
@@ -358,6 +363,7 @@ private:
   const std::vector<int> &placeOf;
   const bool isSplit;
   llvm::DenseSet<Operation *> gathered;
+  int64_t microBatches = 1; ///< of a step
   llvm::StringSet<> onHost; ///< states
   BalanceMemory memory;
   std::vector<Unit> unitOf; ///< by node

@@ -106,8 +106,7 @@ static void copyExchanged(func::FuncOp function,
   llvm::StringSet<> carried;
   for (auto weight :
        function->getParentOfType<ModuleOp>().getOps<nn::WeightOp>())
-    if (auto role = weight->getAttrOfType<StringAttr>(nn::kRoleAttr);
-        role && role == "carried")
+    if (weight.isCarried())
       carried.insert(weight.getSymName());
   if (carried.empty())
     return;

@@ -23,13 +23,19 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
+/// What the memory of states depends on.
+struct StateMemory {
+  llvm::StringSet<> onHost;        ///< a GPU's states in the host's memory
+  llvm::StringMap<int64_t> copies; ///< of those that micro-batches have each
+};
+
 /// Walks the instructions of a program.
 class MemoryPlanner {
 public:
   MemoryPlanner(plan::ProgramOp program, int64_t workspace,
-                const llvm::StringSet<> &hostStates)
+                const StateMemory &memory)
       : backend(codegen::getBackend(program)), perCall(workspace),
-        hostStates(hostStates) {}
+        memory(memory) {}
 
   void visitUnit(Block &body) {
     for (Operation &op : body) {
@@ -68,18 +74,22 @@ public:
         op && (!op.isWritable() || op.getSpace() == plan::Space::state);
     if (!isHeld || !read.insert(op).second)
       return;
-    // The old and the new value of a state have the same bytes.
-    if (op.getSpace() == plan::Space::state &&
-        !readStates.insert(*op.getWeight()).second)
+    const int64_t bytes =
+        llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
+    if (op.getSpace() != plan::Space::state) {
+      parameters += bytes;
       return;
-    if (op.getSpace() == plan::Space::state && backend.reachesHost() &&
-        hostStates.contains(*op.getWeight())) {
+    }
+    // The old and the new value of a state have the same bytes.
+    if (!readStates.insert(*op.getWeight()).second)
+      return;
+    if (backend.reachesHost() && memory.onHost.contains(*op.getWeight())) {
       host += op.getByteSize();
       return;
     }
-    parameters += llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
-    if (op.getSpace() == plan::Space::state)
-      states += op.getByteSize();
+    auto copies = memory.copies.find(*op.getWeight());
+    parameters += bytes * (copies == memory.copies.end() ? 1 : copies->second);
+    states += op.getByteSize();
   }
 
   int64_t parameters = 0, packed = 0;
@@ -133,7 +143,7 @@ private:
 
   const codegen::Backend &backend;
   const int64_t perCall;
-  const llvm::StringSet<> &hostStates;
+  const StateMemory &memory;
   int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;
   llvm::StringSet<> readStates;
@@ -164,8 +174,8 @@ DenseI64ArrayAttr getMemoryParts(plan::ProgramOp program,
 /// `workspace`: bytes of scratch for any library call on each core; attention
 /// has its scores on top.
 void reserveMemory(plan::ProgramOp program, int64_t workspace, bool learns,
-                   const llvm::StringSet<> &hostStates) {
-  MemoryPlanner planner(program, workspace, hostStates);
+                   const StateMemory &memory) {
+  MemoryPlanner planner(program, workspace, memory);
   for (Operation &op : program.getBody().front()) {
     if (auto unit = dyn_cast<plan::UnitOp>(op))
       planner.visitUnit(unit.getBody().front());
@@ -188,15 +198,21 @@ struct PlanReserveMemoryPass
 
   void runOnOperation() override {
     llvm::StringMap<int64_t> peaks;
-    llvm::StringSet<> hostStates;
-    for (auto weight : getOperation().getOps<nn::WeightOp>())
-      if (weight->hasAttr(nn::kOnHostAttr))
-        hostStates.insert(weight.getSymName());
     bool learns = false;
-    for (auto model : getOperation().getOps<plan::ModelOp>())
+    int64_t microBatches = 1;
+    for (auto model : getOperation().getOps<plan::ModelOp>()) {
       learns = model.getEntry() == "train";
+      microBatches = model.getMicroBatches();
+    }
+    StateMemory memory;
+    for (auto weight : getOperation().getOps<nn::WeightOp>()) {
+      if (weight->hasAttr(nn::kOnHostAttr))
+        memory.onHost.insert(weight.getSymName());
+      if (weight.isCarried())
+        memory.copies[weight.getSymName()] = microBatches;
+    }
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      reserveMemory(program, workspace, learns, hostStates);
+      reserveMemory(program, workspace, learns, memory);
       peaks[program.getSymName()] = getPlannedPeak(program);
     }
     for (auto stage : getOperation().getOps<plan::StageOp>())

@@ -60,7 +60,8 @@ public:
            slot.getSum() ? slots.lookup(slot.getSum()) : -1,
            static_cast<int>(slot.getLane().value_or(0)),
            {},
-           slot.getRenewed()});
+           slot.getRenewed(),
+           isCarried(slot)});
       for (Value member : slot.getMembers())
         checked.slots.back().members.push_back(slots.lookup(member));
     }
@@ -80,6 +81,14 @@ public:
   abi::CheckedProgram checked;
 
 private:
+  static bool isCarried(plan::SlotOp slot) {
+    if (slot.getSpace() != plan::Space::state)
+      return false;
+    auto weight = SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
+        slot->getParentOfType<ModuleOp>(), slot.getWeightAttr());
+    return weight && weight.isCarried();
+  }
+
   static abi::CheckedSlot::Space spaceOf(plan::SlotOp slot) {
     switch (slot.getSpace()) {
     case plan::Space::arena:

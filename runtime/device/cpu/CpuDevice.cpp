@@ -216,7 +216,7 @@ CpuDevice::create(const abi::Plan &plan, int index,
     self->shareConstants();
   if (!options.keep_nan)
     self->context->keepNan(nullptr);
-  if (Status status = self->standInForFrames(); !status.ok())
+  if (Status status = self->standInForCopies(); !status.ok())
     return status;
   return self;
 }
@@ -246,24 +246,27 @@ Status CpuDevice::findStates() {
     const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
     if (slot.space() != abi::Space::state)
       continue;
-    uint8_t *&place = states[static_cast<size_t>(slot.offset())];
-    if (place)
+    std::vector<uint8_t *> &places = states[static_cast<size_t>(slot.offset())];
+    if (!places.empty())
       continue;
     const abi::State &state =
         *plan.states()->Get(static_cast<unsigned>(slot.offset()));
     const StatePart part(plan, state, index);
-    const size_t bytes = part.bytes();
+    const auto copies = static_cast<size_t>(runtime::copiesOf(plan, state));
+    const size_t stride = (part.bytes() + abi::kSlotAlignment - 1) /
+                          abi::kSlotAlignment * abi::kSlotAlignment;
     bool isNew = false;
-    auto found = share->state(text(state.name()), bytes, isNew);
+    auto found = share->state(text(state.name()), copies * stride, isNew);
     if (!found)
       return found.status();
-    place = *found;
-    state_bytes += (bytes + abi::kSlotAlignment - 1) / abi::kSlotAlignment *
-                   abi::kSlotAlignment;
+    state_bytes += copies * stride;
+    for (size_t copy = 0; copy < copies; ++copy)
+      places.push_back(*found + copy * stride);
     if (!isNew || state.weight() < 0)
       continue;
     const uint8_t *initial = weights[static_cast<size_t>(state.weight())];
-    part.take(initial, place);
+    for (uint8_t *place : places)
+      part.take(initial, place);
     if (weights_are_mapped)
       releasePages(const_cast<uint8_t *>(initial),
                    static_cast<size_t>(state.bytes()));
@@ -315,19 +318,33 @@ Status CpuDevice::letMove(const std::vector<int> &slots) {
   return Status();
 }
 
-Status CpuDevice::standInForFrames() {
-  for (size_t i = 0; i < frames.size(); ++i) {
-    if (frames[i].size() == 1)
-      continue;
-    auto made = Arena::map(
-        static_cast<size_t>(
-            program.frames()->Get(static_cast<unsigned>(i))->bytes()),
-        "addresses");
-    if (!made)
-      return made.status();
-    frame_stand_ins.emplace(static_cast<int>(i), std::move(*made));
-  }
-  return Status();
+/// The copies that micro-batches have of the memory around a slot; null: it has
+/// none.
+const std::vector<uint8_t *> *CpuDevice::copiesOf(const abi::Slot &slot) const {
+  if (slot.space() == abi::Space::frame)
+    return &frames[static_cast<size_t>(slot.frame())];
+  if (slot.space() == abi::Space::state)
+    return &states[static_cast<size_t>(slot.offset())];
+  return nullptr;
+}
+
+Status CpuDevice::standInForCopies() {
+  auto standIn = [&](const std::vector<uint8_t *> &copies, int64_t bytes) {
+    if (copies.size() < 2)
+      return Status();
+    auto made = Arena::map(static_cast<size_t>(bytes), "addresses");
+    if (made)
+      copy_stand_ins.emplace(&copies, std::move(*made));
+    return made.status();
+  };
+  Status status;
+  for (size_t i = 0; i < frames.size() && status.ok(); ++i)
+    status = standIn(frames[i],
+                     program.frames()->Get(static_cast<unsigned>(i))->bytes());
+  for (size_t i = 0; i < states.size() && status.ok(); ++i)
+    status = standIn(states[i],
+                     partBytes(*plan.states()->Get(static_cast<unsigned>(i))));
+  return status;
 }
 
 /// Of all tasks; `last_task` is the last one that has any.
@@ -362,14 +379,13 @@ void CpuDevice::findMovable(CpuInstance &instance) {
     instance.movables.push_back(movable);
     instance.addresses.push_back(std::move(found));
   }
-  for (auto &[frame, stand_in] : frame_stand_ins) {
+  for (auto &[copies, stand_in] : copy_stand_ins) {
     size_t last_task = 0;
     CpuInstance::Addresses found = findAddresses(instance, stand_in, last_task);
     if (found.places.empty())
       continue;
-    const auto &copies = frames[static_cast<size_t>(frame)];
-    found.pointTo(copies[0]);
-    instance.frames.push_back({&copies, std::move(found)});
+    found.pointTo(copies->front());
+    instance.copied.push_back({copies, std::move(found)});
   }
 }
 
@@ -378,17 +394,16 @@ uint8_t *CpuDevice::slot(int index, int micro_batch) const {
   switch (slot.space()) {
   case abi::Space::arena:
     return arena() + slot.offset();
-  case abi::Space::frame: {
-    const auto &copies = frames[static_cast<size_t>(slot.frame())];
+  case abi::Space::frame:
+  case abi::Space::state: {
+    const std::vector<uint8_t *> &copies = *copiesOf(slot);
     return copies[static_cast<size_t>(micro_batch) % copies.size()] +
-           slot.offset();
+           (slot.space() == abi::Space::frame ? slot.offset() : 0);
   }
   case abi::Space::constant:
     if (uint8_t *place = constant_places[static_cast<size_t>(index)])
       return place;
     return constants->data() + slot.offset();
-  case abi::Space::state:
-    return states[static_cast<size_t>(slot.offset())];
   case abi::Space::weight:
     break;
   }
@@ -400,10 +415,10 @@ uint8_t *CpuDevice::preparedSlot(int index) const {
   if (auto moved = stand_ins.find(index); moved != stand_ins.end())
     return moved->second.data();
   const abi::Slot &found = *program.slots()->Get(index);
-  if (found.space() == abi::Space::frame)
-    if (auto frame = frame_stand_ins.find(found.frame());
-        frame != frame_stand_ins.end())
-      return frame->second.data() + found.offset();
+  if (auto copied = copy_stand_ins.find(copiesOf(found));
+      copied != copy_stand_ins.end())
+    return copied->second.data() +
+           (found.space() == abi::Space::frame ? found.offset() : 0);
   return slot(index, 0);
 }
 
@@ -632,7 +647,7 @@ Status CpuDevice::finish() {
     if (instance)
       all.push_back(instance.get());
   stand_ins.clear();
-  frame_stand_ins.clear();
+  copy_stand_ins.clear();
   releaseUnread();
   return reserveScratch(all);
 }
@@ -694,9 +709,9 @@ Event CpuDevice::closeStep() {
 Status CpuDevice::run(Instance &prepared, int micro_batch,
                       TaskObserver *observer) {
   auto &instance = static_cast<CpuInstance &>(prepared);
-  for (CpuInstance::UsedFrame &frame : instance.frames)
-    frame.addresses.pointTo((*frame.copies)[static_cast<size_t>(micro_batch) %
-                                            frame.copies->size()]);
+  for (CpuInstance::Copied &each : instance.copied)
+    each.addresses.pointTo(
+        (*each.copies)[static_cast<size_t>(micro_batch) % each.copies->size()]);
   const bool timed = observer && observer->timed;
   // Of a larger team workers may end between two tasks, and their flags with
   // them.

@@ -34,18 +34,19 @@ private:
   friend class CpuDevice;
   struct Place {
     AddressPlace place;
-    int64_t offset; ///< in bytes, from the begin of the slot or frame
+    int64_t offset; ///< in bytes, from the begin of what moves
   };
-  /// All places that hold an address in a slot or frame that moves, and its
-  /// current address.
+  /// All places that hold an address in something that moves, and its current
+  /// address.
   struct Addresses {
     std::vector<Place> places;
     uint8_t *now = nullptr;
 
     void pointTo(uint8_t *address);
   };
-  /// A frame with several copies that the unit uses.
-  struct UsedFrame {
+  /// What the unit uses of which micro-batches have copies of their own: a
+  /// frame, or a state.
+  struct Copied {
     const std::vector<uint8_t *> *copies; ///< of the device
     Addresses addresses;
   };
@@ -54,7 +55,7 @@ private:
   std::vector<std::unique_ptr<Task>> tasks;
   std::vector<bool> drops_nan;      ///< by task: may turn NaN into a number
   std::vector<Addresses> addresses; ///< as `movables`
-  std::vector<UsedFrame> frames;
+  std::vector<Copied> copied;
 };
 
 /// Ranges of memory that do not overlap: the first byte of each, and the one
@@ -122,7 +123,8 @@ private:
   Status runLoadProgram();
   void shareConstants();
   ByteRanges rangesOf(bool (*wanted)(abi::Space)) const;
-  Status standInForFrames();
+  const std::vector<uint8_t *> *copiesOf(const abi::Slot &slot) const;
+  Status standInForCopies();
   static CpuInstance::Addresses findAddresses(CpuInstance &instance,
                                               const Arena &stand_in,
                                               size_t &last_task);
@@ -143,17 +145,19 @@ private:
   std::shared_ptr<CpuShare> share;
   std::shared_ptr<const Arena> constants; ///< as the load program wrote them
   std::vector<uint8_t *> constant_places; ///< by slot; null: in `constants`
-  std::vector<uint8_t *> states;          ///< of Plan.states; null: not used
+  /// Addresses of the copies of each of Plan.states; none: it is not used.
+  std::vector<std::vector<uint8_t *>> states;
   size_t state_bytes = 0;
   Arena scratch;
   std::vector<Arena> allocated;
   std::vector<int> readers; ///< by slot: uses by units and steps
   size_t parameters = 0;
   std::vector<std::vector<uint8_t *>> frames; ///< addresses of their copies
-  /// While instances are prepared, movable slots and frames with several copies
-  /// have placeholder addresses, by which they are found in tasks. Nothing is
-  /// read or written there.
-  std::map<int, Arena> stand_ins, frame_stand_ins;
+  /// While instances are prepared, movable slots, and frames and states with
+  /// several copies, have placeholder addresses, by which they are found in
+  /// tasks. Nothing is read or written there.
+  std::map<int, Arena> stand_ins;
+  std::map<const std::vector<uint8_t *> *, Arena> copy_stand_ins;
   /// Aligned copies of weights that a kernel reads and that are not aligned in
   /// their file, by their number.
   std::map<int64_t, Arena> aligned_weights;

@@ -167,9 +167,14 @@ void CudaDevice::placeStates() {
     State &state = states[static_cast<size_t>(slot.offset())];
     const abi::State &described =
         *plan.states()->Get(static_cast<unsigned>(slot.offset()));
-    if (!state.used && !described.on_host())
-      state_bytes += aligned(static_cast<size_t>(partBytes(described)));
+    if (state.used)
+      continue;
     state.used = true;
+    state.copies.resize(static_cast<size_t>(copiesOf(plan, described)));
+    state.bytes = aligned(static_cast<size_t>(partBytes(described))) *
+                  state.copies.size();
+    if (!described.on_host())
+      state_bytes += state.bytes;
   }
 }
 
@@ -289,20 +294,28 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
 /// States live as long as the share.
 Status CudaDevice::findStates() {
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].used)
+    State &state = states[i];
+    if (!state.used)
       continue;
     const abi::State &described = *plan.states()->Get(static_cast<unsigned>(i));
-    auto found = share->state(text(described.name()),
-                              static_cast<size_t>(partBytes(described)),
-                              described.on_host(), states[i].is_new);
+    auto found = share->state(text(described.name()), state.bytes,
+                              described.on_host(), state.is_new);
     if (!found)
       return found.status();
-    states[i].address = *found;
+    for (size_t copy = 0; copy < state.copies.size(); ++copy)
+      state.copies[copy] = *found + copy * (state.bytes / state.copies.size());
   }
   return Status();
 }
 
 uint8_t *CudaDevice::arena() const { return pointerTo(share->arena.get()); }
+
+/// What has one copy lies at a fixed place.
+static CudaInstance::Operand oneOf(const CudaInstance::Copies &copies) {
+  if (copies.size() == 1)
+    return {copies.front(), nullptr};
+  return {0, &copies};
+}
 
 CudaInstance::Operand CudaDevice::operand(int index) const {
   const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(index));
@@ -315,7 +328,7 @@ CudaInstance::Operand CudaDevice::operand(int index) const {
   case abi::Space::constant:
     return {constants.get() + offset, nullptr};
   case abi::Space::state:
-    return {states[static_cast<size_t>(slot.offset())].address, nullptr};
+    return oneOf(states[static_cast<size_t>(slot.offset())].copies);
   case abi::Space::weight:
     break;
   }
@@ -492,12 +505,14 @@ Status CudaDevice::loadStates() {
       part.take(initial, own.data());
       initial = own.data();
     }
-    const Status status =
-        initial ? transfers->upload(states[i].address, initial, part.bytes())
-                : transfers->clear(states[i].address, part.bytes());
-    if (!status.ok())
-      return Status::error(std::string("state '") + text(state.name()) +
-                           "': " + status.message());
+    for (DeviceAddress copy : states[i].copies) {
+      const Status status = initial
+                                ? transfers->upload(copy, initial, part.bytes())
+                                : transfers->clear(copy, part.bytes());
+      if (!status.ok())
+        return Status::error(std::string("state '") + text(state.name()) +
+                             "': " + status.message());
+    }
   }
   return Status();
 }

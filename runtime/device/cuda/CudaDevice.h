@@ -116,9 +116,10 @@ private:
   const bool keep_nan, use_graphs;
 
   struct State {
-    bool used = false;   ///< by this device
-    bool is_new = false; ///< its initial value is to be brought
-    DeviceAddress address = 0;
+    bool used = false;           ///< by this device
+    bool is_new = false;         ///< its initial value is to be brought
+    CudaInstance::Copies copies; ///< their addresses
+    size_t bytes = 0;            ///< of all copies
   };
 
   std::shared_ptr<CudaShare> share; ///< maybe with devices of other plans

@@ -944,6 +944,34 @@ TEST(ScheduleCheckTraining, RefusesAStateThatIsWrittenTwice) {
   expectError({each}, "action 'U3.0', micro-batch 1 writes a state that");
 }
 
+/// One that is carried is as many states as there are micro-batches.
+TEST(ScheduleCheckTraining, EachMicroBatchHasItsOwnOfAStateThatIsCarried) {
+  Learner p(2);
+  p.slots[p.state].carried = true;
+  p.slots.push_back(p.slots[p.state]);
+  const int renewed = static_cast<int>(p.slots.size()) - 1;
+  p.slots[renewed].renewed = true;
+  const int looks = p.unit({{{p.state}, {p.local}}}),
+            writes = p.unit({{{p.state}, {renewed}}}),
+            after = p.unit({{{renewed}, {p.local}}}),
+            overwrites = p.unit({{{}, {renewed}}});
+  Learner good = p;
+  good.run(writes, 0).run(after, 0).run(looks, 1).run(writes, 1).run(after, 1);
+  EXPECT_EQ(check({good}), "");
+  Learner late = p;
+  late.run(writes, 1).run(looks, 0).run(looks, 1);
+  expectError({late}, "micro-batch 1 reads a state that action 'U4.0', "
+                      "micro-batch 1 has written for the next step");
+  Learner other = p;
+  other.run(writes, 0).run(after, 1);
+  expectError({other}, "micro-batch 1 reads the new value of a state, which "
+                       "nothing has written");
+  Learner twice = p;
+  twice.run(writes, 0).run(writes, 1).run(overwrites, 0);
+  expectError({twice}, "micro-batch 0 writes a state that action 'U4.0', "
+                       "micro-batch 0 has written");
+}
+
 TEST(ScheduleCheckTraining, TwoStatesAreTwo) {
   Learner p(1);
   p.slots.push_back({CheckedSlot::Space::state, -1, 8, 64});

@@ -10,6 +10,7 @@
 #include "runtime/abi/PlanText.h"
 #include "runtime/abi/StepPicture.h"
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/io/DType.h"
 #include "runtime/session/Session.h"
 #include "tools/partita-run/show/Stages.h"
@@ -103,10 +104,12 @@ std::string statesText(const abi::Plan &plan) {
   for (const abi::State *state : carriedStates(plan)) {
     result += std::string("state  '") + text(state->name()) + "' " +
               runtime::dtypeName(state->dtype()) + " [";
-    for (int64_t i = 0; i < length(state->shape()); ++i)
-      result +=
-          (i ? ", " : "") + std::to_string(state->shape()->Get(unsigned(i)));
-    result += "], " + abi::bytesText(state->bytes()) + "\n";
+    for (const char *before = "";
+         int64_t size : runtime::stepShape(plan, *state)) {
+      result += before + std::to_string(size);
+      before = ", ";
+    }
+    result += "], " + abi::bytesText(runtime::stepBytes(plan, *state)) + "\n";
   }
   return result;
 }
@@ -114,13 +117,10 @@ std::string statesText(const abi::Plan &plan) {
 Json statesJson(const abi::Plan &plan) {
   Json result = Json::array();
   for (const abi::State *state : carriedStates(plan)) {
-    Json shape = Json::array();
-    for (int64_t i = 0; i < length(state->shape()); ++i)
-      shape.push_back(state->shape()->Get(unsigned(i)));
     result.push_back({{"name", text(state->name())},
                       {"dtype", runtime::dtypeName(state->dtype())},
-                      {"shape", std::move(shape)},
-                      {"bytes", state->bytes()}});
+                      {"shape", runtime::stepShape(plan, *state)},
+                      {"bytes", runtime::stepBytes(plan, *state)}});
   }
   return result;
 }
