@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/graph/Describe.h"
-#include "compiler/import/model/ModelFile.h"
 #include "compiler/import/graph/ModelValue.h"
+#include "compiler/import/model/DimExpression.h"
+#include "compiler/import/model/ModelFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -134,7 +135,14 @@ llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
   for (const auto &info : graph.input())
     if (!initializers.contains(info.name()))
       inputs.push_back(describe(info, dims));
-  std::vector<std::string> inputDims = dims;
+  std::vector<std::string> inputDims;
+  // What depends on others follows from them.
+  for (const std::string &name : dims)
+    if (llvm::SmallVector<llvm::StringRef> names = findDimNames(name);
+        names.empty() || !llvm::all_of(names, [&](llvm::StringRef part) {
+          return llvm::is_contained(dims, part);
+        }))
+      inputDims.push_back(name);
   for (const auto &info : graph.output())
     outputs.push_back(describe(info, dims));
 

@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/InputShapes.h"
 
+#include "compiler/import/model/DimExpression.h"
 #include "compiler/import/model/TensorData.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -33,12 +34,19 @@ public:
                           << ") and " << size << " (" << reason << ")";
   }
 
+  /// What was given, or what follows from it.
   std::optional<int64_t> lookup(StringRef name) const {
+    if (std::optional<int64_t> size = getGiven(name))
+      return size;
+    return evaluateDim(name, [&](StringRef part) { return getGiven(part); });
+  }
+
+private:
+  std::optional<int64_t> getGiven(StringRef name) const {
     auto it = sizes.find(name);
     return it == sizes.end() ? std::nullopt : std::optional(it->second.first);
   }
 
-private:
   Location loc;
   StringMap<std::pair<int64_t, std::string>> sizes;
 };
@@ -136,9 +144,8 @@ private:
       for (const auto &dim : declared.shape().dim()) {
         if (dim.has_dim_value() && dim.dim_value() >= 0)
           shape.push_back(dim.dim_value());
-        else if (auto it = options.dims.find(dim.dim_param());
-                 it != options.dims.end())
-          shape.push_back(it->second);
+        else if (std::optional<int64_t> size = symbols.lookup(dim.dim_param()))
+          shape.push_back(*size);
         else if (declared.shape().dim_size() == 1)
           shape.push_back(numbers);
         else
@@ -242,6 +249,7 @@ private:
       StringRef symbol = dim.has_dim_param() ? StringRef(dim.dim_param()) : "";
       if (!symbol.empty()) {
         knownDims.insert(symbol);
+        knownDims.insert_range(findDimNames(symbol));
         if (i == 0)
           input.batchDim = symbol;
       }
@@ -259,12 +267,29 @@ private:
         shape.push_back(1);
         hasOpenInner |= i > 0;
         if (!symbol.empty())
-          openSymbols.insert(symbol);
+          addOpen(symbol);
         else
           openInputs.push_back(input.name);
       }
     }
     input.type = RankedTensorType::get(shape, element);
+  }
+
+  /// Of one that depends on dimensions of inputs, those that are open stand for
+  /// it.
+  void addOpen(StringRef symbol) {
+    const SmallVector<StringRef> names = findDimNames(symbol);
+    const bool isKnown = llvm::all_of(names, [&](StringRef name) {
+      return llvm::any_of(slots, [&](const InputSlot &slot) {
+        return llvm::any_of(slot.declared->shape().dim(), [&](const auto &dim) {
+          return dim.dim_param() == name;
+        });
+      });
+    });
+    const bool isOpen = llvm::any_of(
+        names, [&](StringRef name) { return !symbols.lookup(name); });
+    if (!isKnown || !isOpen)
+      openSymbols.insert(symbol);
   }
 
   LogicalResult reportOpen() {
@@ -284,8 +309,9 @@ private:
     SmallVector<StringRef> sorted(openSymbols.keys());
     llvm::sort(sorted);
     for (StringRef symbol : sorted)
-      error << "\n  dimension '" << symbol << "': give it with --dim " << symbol
-            << "=SIZE";
+      error << "\n  dimension '" << symbol << "': give it with --dim "
+            << (isShellWord(symbol) ? symbol + "=SIZE"
+                                    : "'" + symbol + "=SIZE'");
     for (const std::string &name : openInputs)
       error << "\n  an unnamed dimension of the input '" << name
             << "': give its shape with --shape " << name << "=AxBx...";
@@ -293,6 +319,13 @@ private:
       error << "\n  the shape of the input '" << name
             << "': give it with --shape " << name << "=AxBx...";
     return error;
+  }
+
+  /// Whether a shell takes a name as it is.
+  static bool isShellWord(StringRef name) {
+    return llvm::all_of(name, [](char c) {
+      return isAlnum(c) || StringRef("_-.:/+").contains(c);
+    });
   }
 
   const ImportOptions &options;

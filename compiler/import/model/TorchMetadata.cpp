@@ -81,11 +81,12 @@ StringMap<TorchTensor> getTorchTensors(const onnx::GraphProto &graph) {
     for (const onnx::StringStringEntryProto &entry : value.metadata_props()) {
       if (entry.key() != "pkg.torch.export.graph_signature.InputSpec.kind")
         continue;
-      const auto kind = StringSwitch<std::optional<TorchTensor>>(entry.value())
-                            .Case("PARAMETER", TorchTensor::parameter)
-                            .Case("BUFFER", TorchTensor::buffer)
-                            .Case("CONSTANT_TENSOR", TorchTensor::constant)
-                            .Default(std::nullopt);
+      const auto kind =
+          llvm::StringSwitch<std::optional<TorchTensor>>(entry.value())
+              .Case("PARAMETER", TorchTensor::parameter)
+              .Case("BUFFER", TorchTensor::buffer)
+              .Case("CONSTANT_TENSOR", TorchTensor::constant)
+              .Default(std::nullopt);
       if (kind)
         tensors[value.name()] = *kind;
     }
