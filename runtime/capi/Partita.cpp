@@ -45,11 +45,13 @@ struct PortInfo {
   const Port *port = nullptr;
   std::vector<int64_t> shape;  ///< of one sample
   std::vector<int> dimensions; ///< by axis
+  std::vector<int64_t> extra;  ///< entries besides the dimension's, likewise
   int64_t bytes = 0;
 
-  PortInfo(const Port &port, int64_t entries, std::vector<int> dimensions)
+  PortInfo(const Port &port, int64_t entries, std::vector<int> dimensions,
+           std::vector<int64_t> extra)
       : port(&port), shape(port.shape), dimensions(std::move(dimensions)),
-        bytes(port.bytes()) {
+        extra(std::move(extra)), bytes(port.bytes()) {
     if (port.batchAxis < 0)
       return;
     int64_t &axis = shape[static_cast<size_t>(port.batchAxis)];
@@ -62,7 +64,7 @@ struct PortInfo {
     std::vector<int64_t> all = shape;
     for (size_t axis = 0; sizes && axis < all.size(); ++axis)
       if (dimensions[axis] >= 0)
-        all[axis] = sizes[dimensions[axis]];
+        all[axis] = sizes[dimensions[axis]] + extra[axis];
     if (port->batchAxis >= 0)
       all[static_cast<size_t>(port->batchAxis)] *= samples;
     return all;
@@ -226,12 +228,15 @@ Status openModel(const char *path, const partita_options *given,
   auto add = [&](const Port &port, int64_t entries, auto axisOf,
                  std::vector<PortInfo> &infos) {
     std::vector<int> dimensions;
+    std::vector<int64_t> extra;
     for (size_t axis = 0; axis < port.shape.size(); ++axis) {
-      const int dimension = axisOf(axis);
-      dimensions.push_back(
-          dimension < 0 ? -1 : shown[static_cast<size_t>(dimension)]);
+      const PlanChoice::Axis which = axisOf(axis);
+      dimensions.push_back(which.dimension < 0
+                               ? -1
+                               : shown[static_cast<size_t>(which.dimension)]);
+      extra.push_back(which.extra);
     }
-    infos.emplace_back(port, entries, std::move(dimensions));
+    infos.emplace_back(port, entries, std::move(dimensions), std::move(extra));
   };
   for (size_t i = 0; i < model.inputs.size(); ++i)
     add(
@@ -255,7 +260,8 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
                  static_cast<partita_type>(info.port->dtype),
                  static_cast<int>(info.shape.size()), info.shape.data(),
                  info.port->batchAxis, info.bytes, info.dimensions.data(),
-                 info.port->whole.empty() ? nullptr : info.port->whole.c_str()},
+                 info.port->whole.empty() ? nullptr : info.port->whole.c_str(),
+                 info.extra.data()},
                 "partita_port");
 }
 

@@ -50,6 +50,7 @@ struct TrainerInput {
   std::vector<int64_t> shape;  ///< of one sample, with its axis
   std::vector<int> dimensions; ///< by axis: none has several sizes
   int64_t bytes = 0;
+  std::vector<int64_t> extra = {}; ///< likewise
 };
 
 } // namespace
@@ -164,6 +165,7 @@ void partita_trainer::describeInputs() {
     TrainerInput known{input.name, input.dtype, input.shape, {}, 0};
     known.shape.insert(known.shape.begin(), 1);
     known.dimensions.assign(known.shape.size(), -1);
+    known.extra.assign(known.shape.size(), 0);
     known.bytes = partita::runtime::elementBytes(input.dtype);
     for (int64_t size : input.shape)
       known.bytes *= size;
@@ -314,12 +316,12 @@ partita_status partita_trainer_input(const partita_trainer *trainer,
       return noneOf("trainer", trainer->inputs.size(), "inputs",
                     static_cast<int64_t>(index));
     const TrainerInput &input = trainer->inputs[index];
-    return fillIn(port,
-                  {0, input.name.c_str(),
-                   static_cast<partita_type>(input.dtype),
-                   static_cast<int>(input.shape.size()), input.shape.data(), 0,
-                   input.bytes, input.dimensions.data(), nullptr},
-                  "partita_port");
+    return fillIn(
+        port,
+        {0, input.name.c_str(), static_cast<partita_type>(input.dtype),
+         static_cast<int>(input.shape.size()), input.shape.data(), 0,
+         input.bytes, input.dimensions.data(), nullptr, input.extra.data()},
+        "partita_port");
   });
 }
 

@@ -121,6 +121,8 @@ typedef struct partita_port {
                             fixed */
   const char *whole; /* what combines samples, in words, so that a call has the
                         whole shape; NULL: nothing is known to */
+  const int64_t *extra; /* by axis: how many entries it has besides those of its
+                           dimension, as a cache has before new words */
 } partita_port;
 
 /* A dimension of the model that has several sizes. The artifact has a plan for

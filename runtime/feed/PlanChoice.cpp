@@ -117,10 +117,12 @@ PlanChoice::findAxes(const std::vector<Port> Model::*ports) const {
         return true;
       };
       const int64_t first = (*models[0].*ports)[p].shape[axis];
-      int which = isAlways([&](size_t) { return first; }) ? kSame : kOther;
-      for (size_t d = 0; which == kOther && d < names.size(); ++d)
-        if (isAlways([&](size_t i) { return sizes[i][d]; }))
-          which = int(d);
+      Axis which{isAlways([&](size_t) { return first; }) ? kSame : kOther};
+      for (bool mayHaveMore : {false, true})
+        for (size_t d = 0; which.dimension == kOther && d < names.size(); ++d)
+          if (const int64_t extra = mayHaveMore ? first - sizes[0][d] : 0;
+              isAlways([&](size_t i) { return sizes[i][d] + extra; }))
+            which = {int(d), extra};
       found.back().push_back(which);
     }
   }
@@ -149,7 +151,7 @@ bool PlanChoice::countsSamples(size_t dimension) const {
         std::pair(&models[0]->outputs, &axes.second)})
     for (size_t p = 0; p < ports->size(); ++p)
       if (const int axis = (*ports)[p].batchAxis;
-          axis >= 0 && (*found)[p][size_t(axis)] == int(dimension))
+          axis >= 0 && (*found)[p][size_t(axis)].dimension == int(dimension))
         return true;
   return false;
 }
@@ -160,7 +162,9 @@ std::string PlanChoice::findOtherAxis() const {
         std::pair(&models[0]->outputs, &axes.second)})
     for (size_t p = 0; p < ports->size(); ++p)
       for (size_t axis = 0; axis < (*found)[p].size(); ++axis)
-        if ((*found)[p][axis] == kOther)
+        // Where entries besides the dimension's lie, is not known.
+        if (const Axis &which = (*found)[p][axis];
+            which.dimension == kOther || which.extra != 0)
           return "axis " + std::to_string(axis) + " of '" + (*ports)[p].name +
                  "'";
   return "";
@@ -227,8 +231,11 @@ PlanChoice::choose(const std::vector<int64_t> &wanted) const {
                          "; compile the model with larger sizes of --dim");
   if (!isMasked)
     return Status::error("the samples have " + asked +
-                         "; compile the model with their size too, or with "
-                         "--mask INPUT, so that samples may be padded");
+                         "; compile the model with their size too" +
+                         (length(models[best.plan]->plan->states()) != 0
+                              ? ": a model with states pads no samples"
+                              : ", or with --mask INPUT, so that samples may "
+                                "be padded"));
   return Status::error(
       "the samples have " + asked + ", and cannot be padded: " + other_axis +
       " varies with these sizes in another way, so it is not known how long "
@@ -243,10 +250,10 @@ PlanChoice::choose(const InputTensors &inputs) const {
     if (!inputs[i] || inputs[i]->shape().size() != axes.first[i].size())
       continue;
     for (size_t axis = 0; axis < axes.first[i].size(); ++axis) {
-      const int d = axes.first[i][axis];
-      if (d < 0)
+      const auto &[d, extra] = axes.first[i][axis];
+      const int64_t has = inputs[i]->shape()[axis] - extra;
+      if (d < 0 || has < 0)
         continue;
-      const int64_t has = inputs[i]->shape()[axis];
       int64_t &size = wanted[size_t(d)];
       std::string &by = saidBy[size_t(d)];
       if (size >= 0 && size != has && !isBatch(size_t(d)))
@@ -266,14 +273,14 @@ PlanChoice::choose(const InputTensors &inputs) const {
 }
 
 Expected<Tensor> PlanChoice::resize(const Tensor &tensor,
-                                    const std::vector<int> &axisOf,
+                                    const std::vector<Axis> &axisOf,
                                     const std::vector<int64_t> &to) const {
   std::vector<int64_t> shape = tensor.shape();
   if (shape.size() != axisOf.size())
     return tensor;
   for (size_t axis = 0; axis < axisOf.size(); ++axis)
-    if (axisOf[axis] >= 0 && !isBatch(size_t(axisOf[axis])))
-      shape[axis] = to[size_t(axisOf[axis])];
+    if (const auto &[d, extra] = axisOf[axis]; d >= 0 && !isBatch(size_t(d)))
+      shape[axis] = to[size_t(d)] + extra;
   return resized(tensor, shape);
 }
 

@@ -57,12 +57,18 @@ public:
   bool isBatch(size_t dimension) const { return batch[dimension]; }
   /// All sizes of a dimension, in increasing order.
   std::vector<int64_t> sizesOf(size_t dimension) const;
-  /// The dimension of an axis of a port. It is -1 if the axis has the same size
-  /// in all plans, and -2 if its size varies but is that of no dimension.
-  int inputAxis(size_t input, size_t axis) const {
+  /// What the size of an axis of a port follows.
+  struct Axis {
+    /// -1: it has the same size in all plans; -2: its size varies in a way that
+    /// is not known.
+    int dimension = -1;
+    /// Entries besides those of the dimension, as a cache has before new words.
+    int64_t extra = 0;
+  };
+  const Axis &inputAxis(size_t input, size_t axis) const {
     return axes.first[input][axis];
   }
-  int outputAxis(size_t output, size_t axis) const {
+  const Axis &outputAxis(size_t output, size_t axis) const {
     return axes.second[output][axis];
   }
   /// E.g. "tokens = 8, 64 and 512". Empty for an artifact with one plan.
@@ -95,15 +101,15 @@ public:
                                          const runtime::Tensor &tensor) const;
 
 private:
-  using Axes = std::vector<std::vector<int>>; ///< by port and axis
+  using Axes = std::vector<std::vector<Axis>>; ///< by port and axis
 
   /// Gives the tensor of a port the sizes `to`, one for each dimension.
   runtime::Expected<runtime::Tensor>
-  resize(const runtime::Tensor &tensor, const std::vector<int> &axisOf,
+  resize(const runtime::Tensor &tensor, const std::vector<Axis> &axisOf,
          const std::vector<int64_t> &to) const;
   Axes findAxes(const std::vector<Port> Model::*ports) const;
   bool countsSamples(size_t dimension) const;
-  /// Describes an axis of a port that varies but has no dimension. Empty if
+  /// Describes an axis of a port that varies but follows no dimension. Empty if
   /// there is none.
   std::string findOtherAxis() const;
 

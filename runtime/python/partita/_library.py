@@ -33,7 +33,8 @@ class Options(ctypes.Structure):
 class PortStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("type", ctypes.c_int), ("rank", ctypes.c_int),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("batch_axis", ctypes.c_int), ("bytes", ctypes.c_int64),
-                ("dimensions", ctypes.POINTER(ctypes.c_int)), ("whole", ctypes.c_char_p)]
+                ("dimensions", ctypes.POINTER(ctypes.c_int)), ("whole", ctypes.c_char_p),
+                ("extra", ctypes.POINTER(ctypes.c_int64))]
 
 
 class DimensionStruct(ctypes.Structure):

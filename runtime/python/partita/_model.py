@@ -101,7 +101,7 @@ class Model:
             sizes.setdefault(name, known[-1])
         outputs = {}
         for port in self.outputs:
-            shape = [samples * port.entries if n is None else sizes[n] if isinstance(n, str) else n for n in port.shape]
+            shape = [samples * port.entries if n is None else sizes[n] + more if isinstance(n, str) else n for n, more in zip(port.shape, port.extra)]
             outputs[port.name] = self._places.array(shape, port.dtype)
         ticket = ctypes.c_uint64()
         places = list(outputs.values())

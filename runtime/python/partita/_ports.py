@@ -23,6 +23,12 @@ class Port:
     batch_axis: int | None
     entries: int  # along the batch axis, of one sample
     whole: str | None = None  # what combines samples, so that a call has the whole shape
+    extra: tuple[int, ...] = ()  # by axis: entries besides those of its dimension, as a cache has before new words
+
+    def text(self) -> str:
+        """The shape, in words: "N, words + 511, 64"."""
+        return ", ".join("N" if n is None else f"{n} + {more}" if more > 0 else f"{n} - {-more}" if more else str(n)
+                         for n, more in zip(self.shape, self.extra, strict=True))
 
 
 def read_ports(handle, count, describe, dimensions: Sequence[str] = ()) -> tuple[Port, ...]:
@@ -34,8 +40,9 @@ def read_ports(handle, count, describe, dimensions: Sequence[str] = ()) -> tuple
         axis = port.batch_axis if port.batch_axis >= 0 else None
         entries = port.shape[axis] if axis is not None else 1
         shape = [names[port.dimensions[d]] if port.dimensions[d] >= 0 else port.shape[d] for d in range(port.rank)]
+        extra = tuple(port.extra[d] if port.dimensions[d] >= 0 else 0 for d in range(port.rank))
         ports.append(Port(port.name.decode(), NAMES[port.type], dtype_of(port.type), tuple(None if d == axis else n for d, n in enumerate(shape)), axis,
-                          entries, port.whole.decode() if port.whole else None))
+                          entries, port.whole.decode() if port.whole else None, extra))
     return tuple(ports)
 
 
@@ -71,14 +78,13 @@ def _by_name(ports: Sequence[Port], inputs) -> Mapping[str, np.ndarray]:
 def _as_input(port: Port, given, sizes: dict[str, int]) -> tuple[np.ndarray, int]:
     """The array as the library wants it, and the samples in it. Adds the sizes of dimensions that it says."""
     array = np.ascontiguousarray(given)
-    wanted = ", ".join("N" if n is None else str(n) for n in port.shape)
     fits = array.dtype == port.dtype and array.ndim == len(port.shape)
-    fits = fits and all(n is None or (sizes.setdefault(n, array.shape[d]) if isinstance(n, str) else n) == array.shape[d]
+    fits = fits and all(n is None or (sizes.setdefault(n, array.shape[d] - port.extra[d]) + port.extra[d] if isinstance(n, str) else n) == array.shape[d]
                         for d, n in enumerate(port.shape))
     if not fits:
         known = "".join(f", with {size} {name}" for name, size in sizes.items() if name in port.shape)
         whole = f"; samples cannot be split: {port.whole}" if port.whole else ""
-        raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}]{known} is needed{whole}")
+        raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{port.text()}]{known} is needed{whole}")
     if port.batch_axis is None:
         return array, 1
     entries = array.shape[port.batch_axis]
