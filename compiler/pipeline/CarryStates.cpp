@@ -47,6 +47,25 @@ std::string describe(Type type) {
   return text;
 }
 
+/// The dimension in which an output is longer than the input that it is for the
+/// next step; nothing if they differ in anything else.
+std::optional<unsigned> findGrown(Type input, Type output) {
+  auto type = cast<RankedTensorType>(input),
+       other = cast<RankedTensorType>(output);
+  if (type.getElementType() != other.getElementType() ||
+      type.getRank() != other.getRank())
+    return std::nullopt;
+  std::optional<unsigned> grown;
+  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+    if (type.getDimSize(dim) == other.getDimSize(dim))
+      continue;
+    if (grown || type.getDimSize(dim) > other.getDimSize(dim))
+      return std::nullopt;
+    grown = dim;
+  }
+  return grown;
+}
+
 class Carrier {
 public:
   Carrier(ModuleOp module, func::FuncOp function)
@@ -109,10 +128,12 @@ private:
                       << "'; its outputs are " << list(outputs);
       const Type type = function.getArgumentTypes()[argument],
                  other = function.getResultTypes()[output->second];
-      if (type != other)
+      if (type != other && !findGrown(type, other))
         return fail() << "the input '" << input.getValue() << "' is "
                       << describe(type) << ", and the output '" << name << "' "
-                      << describe(other) << ": a state has one type and shape";
+                      << describe(other)
+                      << ": a state has one type and shape, or keeps the end "
+                         "of an output that is longer in one dimension";
       if (!pairs.try_emplace(argument, output->second).second ||
           !taken.insert(output->second).second)
         return fail() << "another --state names '" << input.getValue()
@@ -158,6 +179,22 @@ private:
     moveBack(ofResult);
   }
 
+  /// Of an output that is longer than the state, what comes last.
+  Value keepEnd(Value value, FlatSymbolRefAttr state) {
+    auto weight =
+        SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(module, state);
+    auto type = cast<RankedTensorType>(weight.getType()),
+         grown = nn::getTensorType(value);
+    const std::optional<unsigned> dim = findGrown(type, grown);
+    if (!dim)
+      return value;
+    SmallVector<int64_t> starts(type.getRank()), strides(type.getRank(), 1);
+    starts[*dim] = grown.getDimSize(*dim) - type.getDimSize(*dim);
+    OpBuilder at(function.getBody().front().getTerminator());
+    return nn::SliceOp::create(at, value.getLoc(), type, value, starts,
+                               grown.getShape(), strides);
+  }
+
   /// New values come behind the outputs and the checks.
   void moveBack(const std::map<unsigned, FlatSymbolRefAttr> &states) {
     Operation *end = function.getBody().front().getTerminator();
@@ -166,7 +203,7 @@ private:
     for (OpOperand &result : end->getOpOperands())
       if (auto state = states.find(result.getOperandNumber());
           state != states.end()) {
-        last.push_back(result.get());
+        last.push_back(keepEnd(result.get(), state->second));
         lastAttributes.push_back(
             b.getDictionaryAttr(b.getNamedAttr(nn::kStateAttr, state->second)));
       } else {

@@ -41,6 +41,9 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
     where `nn.batch_axis` of the inputs says it. If one of them has no such
     dimension, the module gets `nn.mixes`.
 
+    An output may be longer than its input in one dimension, as a cache with the
+    new words behind it is: the state keeps the end.
+
     With `states=past=present`:
 
     ```mlir

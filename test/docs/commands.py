@@ -68,6 +68,12 @@ filter (float[1, 257, 2] x, float[1, 257, 2] last_cache) => (float[1, 257, 2] y,
 <float half = {0.5}>
 { sum = Add(x, last_cache) y = Mul(sum, half) last_cache_out = Identity(x) }
 """
+# The caches of Optimum's decoders, without the decoder. Names with points, and sums, are set behind it.
+GROWING = """<ir_version: 10, opset_import: ["" : 21]>
+growing (float[batch_size, 2, sequence_length, 4] x, float[batch_size, 2, past_sequence_length, 4] past)
+  => (float[batch_size, 2, sequence_length, 4] y, float[batch_size, 2, all, 4] present)
+{ present = Concat<axis = 2>(past, x) y = Relu(x) }
+"""
 FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
 """
@@ -137,6 +143,7 @@ class Sandbox:
                        "--loss": onnx.parser.parse_model(CLASSIFIER), "--train": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
         onnx.save(onnx.parser.parse_model(FILTER), self.folder / "filter.onnx")
+        self.make_growing(onnx)
         self.make_net(onnx)
         sys.path.insert(0, str(ROOT / "test" / "executed"))
         from decoder_model import write_decoder
@@ -151,6 +158,14 @@ class Sandbox:
         onnx.save(annotated, self.folder / "annotated.onnx")
         self.onnx = onnx
         self.choose_model("")
+
+    def make_growing(self, onnx):
+        model = onnx.parser.parse_model(GROWING)
+        graph = model.graph
+        graph.input[1].name = graph.node[0].input[0] = "past_key_values.0.key"
+        graph.output[1].name = graph.node[0].output[0] = "present.0.key"
+        graph.output[1].type.tensor_type.shape.dim[2].dim_param = "past_sequence_length + sequence_length"
+        onnx.save(model, self.folder / "growing.onnx")
 
     def make_net(self, onnx):
         """The network of docs/tutorial.md, as PyTorch exports it: with the module that made each node."""

@@ -39,6 +39,10 @@ FORMS = {
     "an output": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] z, float[1,4] b", "b = Add(a, x) y = Identity(b) z = Identity(a)", "a=b"),
     "reshaped": ("float[1,4] x, float[1,4] a1, float[1,4] a2", "float[1,4] y, float[1,4] b1, float[1,4] b2",
                  "u = Reshape(a1, tall) v = Reshape(u, flat) b2 = Add(v, x) y = Add(a2, a1) b1 = Mul(x, a2)", "a1=b1 a2=b2"),
+    "grown": ("float[1,4] x, float[1,3,4] a", "float[1,4] y, float[1,4,4] b", "u = Unsqueeze(x, one) b = Concat<axis = 1>(a, u) y = ReduceMax<keepdims = 0>(b, one)", "a=b"),
+    "grown by two": ("float[1,4] x, float[1,3,4] a", "float[1,4] y, float[1,5,4] b",
+                     "u = Unsqueeze(x, one) v = Exp(u) b = Concat<axis = 1>(a, u, v) s = ReduceSum<keepdims = 0>(a, one) y = Sub(s, x)", "a=b"),
+    "grown by more": ("float[1,4] x, float[1,2] a", "float[1,4] y, float[1,6] b", "b = Concat<axis = 1>(a, x) m = ReduceSum(a, one) y = Add(x, m)", "a=b"),
     "counter": ("float[1,4] x, int64[1] n", "float[1,4] y, int64[1] m", "m = Add(n, one) f = Cast<to = 1>(m) y = Mul(f, x)", "n=m"),
     "read late": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "b = Tanh(x) e = Exp(b) p = Mul(e, a) s = Add(p, b) y = Sub(s, a)", "a=b"),
     "known at load": ("float[1,4] x, float[1,4] a", "float[1,4] y, float[1,4] b", "s = Add(a, x) y = Mul(s, three) b = Exp(c)", "a=b"),
@@ -80,7 +84,8 @@ def sequence_of(model, states, x):
     steps = []
     for row in x:
         results = dict(zip(names, evaluator.run(None, {"x": row[None], **values})))
-        values = {past: results[present] for past, present in states}
+        # Of an output that is longer, the next step gets the end.
+        values = {past: results[present][tuple(slice(-size or None, None) for size in values[past].shape)] for past, present in states}
         steps.append([results[name] for name in names if name not in dict(map(reversed, states))])
     return [np.concatenate(parts) for parts in zip(*steps)]
 
@@ -247,6 +252,86 @@ def check_python(work):
                 raise Failure(f"by Python, {plan}: the state '{name}' is not ONNX Runtime's cache")
 
 
+class Growing:
+    """A layer of attention, whose caches are longer behind it, as PyTorch's exporters write them: the mask has a flag for each word that was and each that is new."""
+
+    PAST, PROMPT, WORDS = 7, 3, 12
+
+    def __init__(self, path):
+        noise = np.random.default_rng(9)
+        weights = [onnx.numpy_helper.from_array(noise.standard_normal((8, 8)).astype(np.float32), name) for name in ("wq", "wk", "wv")]
+        new = " ".join(f"{n}0 = MatMul(x, w{n}) {n}1 = Reshape(x, heads) {n}2 = Reshape({n}0, heads) {n} = Transpose<perm = [0, 2, 1, 3]>({n}2)" for n in "qkv")
+        model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[batch,words,8] x, int64[batch,all] mask, float[batch,2,past,4] past_key, float[batch,2,past,4] past_value)
+            => (float[batch,words,8] y, float[batch,2,all,4] present_key, float[batch,2,all,4] present_value)
+            <int64[4] heads = {{0, 0, 2, 4}}, int64[3] flat = {{0, 0, 8}}, int64[2] ones = {{1, 2}}, float low = {{-1e9}}, float zero = {{0}}, float half = {{0.5}}>
+            {{ {new} present_key = Concat<axis = 2>(past_key, k) present_value = Concat<axis = 2>(past_value, v)
+               kt = Transpose<perm = [0, 1, 3, 2]>(present_key) s0 = MatMul(q, kt) s1 = Mul(s0, half) flags = Cast<to = 9>(mask)
+               bias0 = Where(flags, zero, low) bias = Unsqueeze(bias0, ones) s2 = Add(s1, bias) p = Softmax<axis = -1>(s2)
+               o0 = MatMul(p, present_value) o1 = Transpose<perm = [0, 2, 1, 3]>(o0) y = Reshape(o1, flat) }}""")
+        model.graph.initializer.extend(weights)
+        for port in [*model.graph.input, *model.graph.output]:
+            for dimension in port.type.tensor_type.shape.dim:
+                if dimension.dim_param == "all":
+                    dimension.dim_param = "past + words"
+        onnx.save(model, path)
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        self.x = noise.standard_normal((2, self.WORDS, 8)).astype(np.float32)
+        caches = [np.zeros((2, 2, 0, 4), np.float32)] * 2
+        self.steps = []  # the rows of x, the mask with room for all, and what ONNX Runtime gives
+        for begin, end in itertools.pairwise((0, *range(self.PROMPT, self.WORDS + 1))):
+            have, rows = caches[0].shape[2], self.x[:, begin:end]
+            mask = np.ones((2, have + end - begin), np.int64)
+            y, *caches = session.run(None, {"x": rows, "mask": mask, "past_key": caches[0], "past_value": caches[1]})
+            caches = [cache[:, :, -self.PAST :] for cache in caches]
+            self.steps.append((rows, np.concatenate([np.zeros((2, self.PAST - have), np.int64), mask], axis=1), y))
+        self.caches = dict(zip(("past_key", "past_value"), caches))
+
+
+GROWING_BY_PYTHON = """
+import sys
+import numpy as np
+import partita
+given = np.load(sys.argv[2])
+with partita.Model(sys.argv[1], threads=1, pin=False) as model:
+    assert [port.text() for port in model.inputs] == ["N, words, 8", "N, words + 7"]
+    out = {f"y{t}": model.run(x=given[f"x{t}"], mask=given[f"mask{t}"])["y"] for t in range(len(given) // 2)}
+    try:
+        model.run(x=given["x1"], mask=given["mask1"][:, 1:])
+        raise AssertionError("a mask that is too short was taken")
+    except partita.Error as error:
+        assert "but int64 [N, words + 7], with 1 words is needed" in str(error), str(error)
+    out.update({name: model.state(name) for name in model.states})
+np.savez(sys.argv[3], **out)
+"""
+
+
+def check_growing(work):
+    """A state keeps the end of an output that is longer. The mask's length follows from those of the words and of the cache, in each plan."""
+    growing = Growing(work / "growing.onnx")
+    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
+    state = ("--state", "past_*=present_*")
+    plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"])
+    for plan in plans:
+        sizes = ("--dim", "batch=2", "--dim", f"words=1,{growing.PROMPT}", "--dim", f"past={growing.PAST}")
+        compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", *sizes, *state, *plan)
+        steps = {f"{name}{t}": in_turns(value, plan) for t, step in enumerate(growing.steps) for name, value in zip(("x", "mask"), step)}
+        np.savez(work / "in.npz", **steps)
+        command = [sys.executable, "-c", GROWING_BY_PYTHON, work / "growing.partita", work / "in.npz", work / "out.npz"]
+        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise Failure(f"growing, {plan}: {done.stdout}")
+        mine = np.load(work / "out.npz")
+        wanted = {**{f"y{t}": y for t, (_, _, y) in enumerate(growing.steps)}, **growing.caches}
+        for name, value in wanted.items():
+            if not np.allclose(mine[name], in_turns(value, plan), rtol=1e-4, atol=1e-5):
+                raise Failure(f"growing, {plan}: {name} is\n{mine[name]}\nand should be\n{in_turns(value, plan)}")
+    text = run([BIN / "partita-compile", work / "growing.onnx", "-o", work / "e.partita", "--dim", "batch=2", "--dim", "past=7"], expect=1)
+    if "\n  dimension 'words': give it with --dim words=SIZE" not in text or "past + words" in text:
+        raise Failure(f"an open dimension of a sum says\n{text}")
+    return len(plans)
+
+
 def check_stream(work):
     """A filter for sound, frame by frame."""
     data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -283,7 +368,7 @@ def check_errors(work):
         ("--state x=present.0.key", "--state x=present.0.key: the model has no input 'x'; its inputs are 'input_ids', "),
         ("--state past_key_values.0.key=y", "the model has no output 'y' for the input 'past_key_values.0.key'; its outputs are 'logits', "),
         ("--state past_key_values.*=y", "write it as INPUT=OUTPUT; both may have one *, for the same text"),
-        ("--state input_ids=logits", "the input 'input_ids' is 4x4xi64, and the output 'logits' 4x4x50xf32: a state has one type and shape"),
+        ("--state input_ids=logits", "the input 'input_ids' is 4x4xi64, and the output 'logits' 4x4x50xf32: a state has one type and shape, or keeps the end of an output that is longer in one dimension"),
         ("--state past_key_values.*=present.* --state past_key_values.0.key=present.1.key", "another --state names 'past_key_values.0.key' or 'present.1.key'"),
         ("--state past_key_values.*=present.* --replicas 2", "replicas that share a batch (--replicas) keep no states"),
         ("--state past_key_values.*=present.* --loss sum:logits --gradients", "states are kept at inference; a training has its own"),
@@ -298,7 +383,7 @@ def test():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         compared = sum(check_form(name, number, work) for number, name in enumerate(FORMS) if not chosen or name in chosen)
-        for name, part in (("decoder", check_decoder), ("python", check_python), ("stream", check_stream), ("errors", check_errors)):
+        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("stream", check_stream), ("errors", check_errors)):
             if not chosen or name in chosen:
                 compared += part(work) or 0
     if not compared:

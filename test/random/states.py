@@ -49,7 +49,8 @@ SEQUENCES = {("--micro-batches", "3"): 3, ("--micro-batches", "2"): 2, ("--data-
 
 def with_states(model, rng):
     """The model, some of whose tensors have a quarter of a state added; and pairs of names: the input that is the state, and the output that is its next value.
-    That is the tensor, or what it was before the addition, or one of another state, or the value of another state."""
+    That is the tensor, or what it was before the addition, or one of another state, or the value of another state; or the state with entries of a tensor behind it,
+    of which the state keeps the end."""
     proto = model.proto()
     suitable = [v for node in model.nodes for v in node.outputs if v.dtype == "f32" and getattr(v, "tensor", True) and v.size and node.op not in ("If", "Loop", "Scan")]
     chosen = rng.sample(suitable, min(len(suitable), rng.choice((1, 1, 2, 3))))
@@ -69,10 +70,22 @@ def with_states(model, rng):
     pairs, ports = [], lambda name, value: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, value.shape)
     for value in chosen:
         source = rng.choice([other for other in chosen if other.shape == value.shape])
-        kinds = ["", "_before"] + (["_past"] if source is not value else [])
+        kinds = ["", "_before"] + (["_past"] if source is not value else []) + (["grown"] if value.shape else [])
+        kind = rng.choice(kinds)
         proto.graph.input.append(ports(value.name + "_past", value))
-        proto.graph.node.append(helper.make_node("Identity", [source.name + rng.choice(kinds)], [value.name + "_next"], name=value.name + "_next"))
-        proto.graph.output.append(ports(value.name + "_next", value))
+        if kind == "grown":  # the past, and what follows it: entries of the tensor
+            axis = rng.randrange(len(value.shape))
+            count = rng.randint(1, value.shape[axis])
+            for what, number in (("starts", 0), ("ends", count), ("axes", axis)):
+                proto.graph.initializer.append(numpy_helper.from_array(np.array([number], np.int64), f"{value.name}_{what}"))
+            words = [source.name + rng.choice(["", "_before"]), *(f"{value.name}_{what}" for what in ("starts", "ends", "axes"))]
+            proto.graph.node.append(helper.make_node("Slice", words, [value.name + "_words"], name=value.name + "_words"))
+            proto.graph.node.append(helper.make_node("Concat", [value.name + "_past", value.name + "_words"], [value.name + "_next"], name=value.name + "_next", axis=axis))
+            shape = [size + count if d == axis else size for d, size in enumerate(value.shape)]
+            proto.graph.output.append(helper.make_tensor_value_info(value.name + "_next", onnx.TensorProto.FLOAT, shape))
+        else:
+            proto.graph.node.append(helper.make_node("Identity", [source.name + kind], [value.name + "_next"], name=value.name + "_next"))
+            proto.graph.output.append(ports(value.name + "_next", value))
         pairs.append((value.name + "_past", value.name + "_next"))
     return proto, pairs, {value.name + "_past": np.zeros(value.shape, np.float32) for value in chosen}
 
@@ -107,7 +120,7 @@ class Checker:
                     values = zeros
                     for feed in sequence:
                         results.append(whole.run({**feed, **values}))
-                        values = {past: results[-1][following] for past, following in pairs}
+                        values = {past: results[-1][following][tuple(slice(-size, None) for size in zeros[past].shape)] for past, following in pairs}
         except partita.Error:
             return ""
         for way in rng.sample(WAYS, 3):

@@ -573,9 +573,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("INPUT=AXIS");
   app.add_option(
          "--state", compile.states,
-         "an input that is what the step before has left in an output: "
-         "it stays on the devices, one for each micro-batch, and begins "
-         "with zeros; several by a * in both: --state "
+         "an input that is what the step before has left in an output, or the "
+         "end of a longer one: it stays on the devices, one for each "
+         "micro-batch, and begins with zeros; several by a * in both: --state "
          "'past.*=present.*'")
       ->type_name("INPUT=OUTPUT")
       ->expected(1)

@@ -37,3 +37,20 @@ module {
     return %1, %0 : tensor<f32>, tensor<2x8xf32>
   }
 }
+
+// -----
+
+// Of an output that is longer, the state keeps the end.
+// CHECK-LABEL: module
+// CHECK: func.func @main(%[[X:.*]]: tensor<2x1xf32> {{.*}}) -> (tensor<2x1xf32> {{.*}}, tensor<2x7xf32> {nn.state = @past}) {
+// CHECK: %[[A:.*]] = nn.parameter state @past
+// CHECK: %[[C:.*]] = nn.concat %[[A]], %[[X]] dim 1
+// CHECK: %[[E:.*]] = nn.slice %[[C]] [{{.*}}
+// CHECK: return %{{.*}}, %[[E]]
+module {
+  func.func @main(%x: tensor<2x1xf32> {nn.name = "x"}, %a: tensor<2x7xf32> {nn.name = "past"}) -> (tensor<2x1xf32> {nn.name = "y"}, tensor<2x8xf32> {nn.name = "present"}) {
+    %0 = nn.concat %a, %x dim 1 : (tensor<2x7xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+    %1 = nn.relu %x : tensor<2x1xf32>
+    return %1, %0 : tensor<2x1xf32>, tensor<2x8xf32>
+  }
+}
