@@ -641,6 +641,9 @@ private:
       auto type = cast<RankedTensorType>(state.getType());
       auto role = state->getAttrOfType<StringAttr>(nn::kRoleAttr);
       auto initial = weightIndex.find(state.getSymName());
+      auto ringDim = state->getAttrOfType<IntegerAttr>(nn::kRingDimAttr);
+      auto ringPlace =
+          state->getAttrOfType<FlatSymbolRefAttr>(nn::kRingPlaceAttr);
       tables.push_back(abi::CreateState(
           b, string(state.getOrigin()),
           role && role == "optimizer"   ? abi::StateRole::optimizer
@@ -651,7 +654,9 @@ private:
           initial == weightIndex.end() ? -1 : initial->second,
           string(getModelFile(state)),
           state.getFile() ? static_cast<int64_t>(*state.getOffset()) : -1,
-          b.CreateVector(writeCuts(slot)), state->hasAttr(nn::kOnHostAttr)));
+          b.CreateVector(writeCuts(slot)), state->hasAttr(nn::kOnHostAttr),
+          ringDim ? static_cast<int>(ringDim.getInt()) : -1,
+          ringPlace ? stateIndex.lookup(ringPlace.getValue()) : -1));
     }
     return b.CreateVector(tables);
   }

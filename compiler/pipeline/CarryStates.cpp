@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/RingBuffer.h"
 #include "compiler/analysis/Samples.h"
 #include "compiler/model/ModelFunction.h"
 #include "compiler/pipeline/Passes.h"
@@ -20,6 +21,7 @@ namespace partita::pipeline {
 } // namespace partita::pipeline
 
 using namespace mlir;
+using partita::nn::grad::Term;
 
 namespace partita::pipeline {
 namespace {
@@ -69,7 +71,8 @@ std::optional<unsigned> findGrown(Type input, Type output) {
 class Carrier {
 public:
   Carrier(ModuleOp module, func::FuncOp function)
-      : module(module), function(function), b(module.getContext()) {
+      : module(module), function(function), symbols(module),
+        b(module.getContext()) {
     for (BlockArgument argument : function.getArguments())
       if (auto name = function.getArgAttrOfType<StringAttr>(
               argument.getArgNumber(), nn::kNameAttr))
@@ -145,34 +148,47 @@ private:
     return success();
   }
 
+  Operation *getEnd() { return function.getBody().front().getTerminator(); }
+
+  /// A state, and what a step finds in it.
+  struct Carried {
+    nn::WeightOp weight;
+    nn::ParameterOp parameter;
+  };
+
+  Carried addState(OpBuilder &at, Location loc, StringRef name,
+                   RankedTensorType type) {
+    auto zero =
+        DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType()));
+    OpBuilder outside(module.getBody(), module.getBody()->begin());
+    auto weight =
+        nn::WeightOp::create(outside, loc, name, name, type, StringAttr(),
+                             IntegerAttr(), IntegerAttr(), zero,
+                             /*state=*/true, /*part=*/TypeAttr());
+    weight->setAttr(nn::kRoleAttr, b.getStringAttr("carried"));
+    weight->remove();
+    symbols.insert(weight, module.getBody()->begin());
+    auto parameter = nn::ParameterOp::create(
+        at, loc, type, FlatSymbolRefAttr::get(weight.getSymNameAttr()),
+        b.getUnitAttr());
+    parameter->setAttr(nn::kCarriedAttr, b.getUnitAttr());
+    return {weight, parameter};
+  }
+
   void addStates() {
     Block &block = function.getBody().front();
-    SymbolTable symbols(module);
     OpBuilder at(&block, block.begin());
-    std::map<unsigned, FlatSymbolRefAttr> ofResult;
+    std::map<unsigned, Carried> ofResult;
     llvm::BitVector erased(function.getNumArguments());
     // The first one comes first.
     for (auto [argument, result] : llvm::reverse(pairs)) {
       BlockArgument value = function.getArgument(argument);
-      auto type = nn::getTensorType(value);
       const StringRef name =
           function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr);
-      auto zero =
-          DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType()));
-      OpBuilder outside(module.getBody(), module.getBody()->begin());
-      auto weight =
-          nn::WeightOp::create(outside, value.getLoc(), name, name, type,
-                               StringAttr(), IntegerAttr(), IntegerAttr(), zero,
-                               /*state=*/true, /*part=*/TypeAttr());
-      weight->setAttr(nn::kRoleAttr, b.getStringAttr("carried"));
-      weight->remove();
-      symbols.insert(weight, module.getBody()->begin());
-      auto symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
-      auto parameter = nn::ParameterOp::create(at, value.getLoc(), type, symbol,
-                                               b.getUnitAttr());
-      parameter->setAttr(nn::kCarriedAttr, b.getUnitAttr());
-      value.replaceAllUsesWith(parameter);
-      ofResult[result] = symbol;
+      Carried state =
+          addState(at, value.getLoc(), name, nn::getTensorType(value));
+      value.replaceAllUsesWith(state.parameter);
+      ofResult.emplace(result, state);
       erased.set(argument);
     }
     (void)function.eraseArguments(erased);
@@ -180,38 +196,102 @@ private:
   }
 
   /// Of an output that is longer than the state, what comes last.
-  Value keepEnd(Value value, FlatSymbolRefAttr state) {
-    auto weight =
-        SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(module, state);
-    auto type = cast<RankedTensorType>(weight.getType()),
-         grown = nn::getTensorType(value);
-    const std::optional<unsigned> dim = findGrown(type, grown);
+  Value keepEnd(Value value, nn::WeightOp state) {
+    auto type = cast<RankedTensorType>(state.getType());
+    const std::optional<unsigned> dim = findGrown(type, value.getType());
     if (!dim)
       return value;
-    SmallVector<int64_t> starts(type.getRank()), strides(type.getRank(), 1);
-    starts[*dim] = grown.getDimSize(*dim) - type.getDimSize(*dim);
-    OpBuilder at(function.getBody().front().getTerminator());
-    return nn::SliceOp::create(at, value.getLoc(), type, value, starts,
-                               grown.getShape(), strides);
+    ImplicitLocOpBuilder at(value.getLoc(), OpBuilder(getEnd()));
+    const Term grown(at, value);
+    SmallVector<int64_t> starts(type.getRank());
+    starts[*dim] = grown.shape()[*dim] - type.getDimSize(*dim);
+    return grown.slice(starts, grown.shape());
+  }
+
+  /// New values of states, and which these are.
+  using Next = SmallVector<std::pair<Value, nn::WeightOp>>;
+
+  /// Makes a state a ring, if the output has new entries behind those of the
+  /// state: they are written over the oldest ones. Another state says where the
+  /// ring begins.
+  Next makeRing(Value value, Carried state, unsigned dim) {
+    auto concat = value.getDefiningOp<nn::ConcatOp>();
+    // nn.update_slice writes along others than the first one.
+    if (!concat || concat.getDim() != dim || dim == 0 ||
+        concat.getOperands().front() != state.parameter)
+      return {};
+    const Location loc = state.parameter.getLoc();
+    OpBuilder behind(state.parameter);
+    behind.setInsertionPointAfter(state.parameter);
+    Carried place =
+        addState(behind, loc, (state.weight.getOrigin() + "/place").str(),
+                 RankedTensorType::get({}, b.getI64Type()));
+    state.weight->setAttr(nn::kRingDimAttr, b.getI64IntegerAttr(dim));
+    state.weight->setAttr(
+        nn::kRingPlaceAttr,
+        FlatSymbolRefAttr::get(place.weight.getSymNameAttr()));
+    ImplicitLocOpBuilder first(loc, behind);
+    const Term ring(first, state.parameter);
+    const Term entries =
+        analysis::readRing(ring, Term(first, place.parameter), dim);
+    state.parameter.getResult().replaceAllUsesExcept(
+        entries, entries.get().getDefiningOp());
+
+    ImplicitLocOpBuilder last(concat.getLoc(), OpBuilder(getEnd()));
+    const int64_t size = ring.shape()[dim],
+                  added = concat.getType().getDimSize(dim) - size;
+    SmallVector<int64_t> starts(ring.rank());
+    starts[dim] = size;
+    Term words(last, concat.getOperands()[1]);
+    if (concat.getOperands().size() > 2)
+      words = Term(last, concat).slice(starts, concat.getType().getShape());
+    // What there is no room for passes by.
+    starts[dim] = std::max<int64_t>(added - size, 0);
+    words = words.slice(starts, words.shape());
+    const Term before(last, place.parameter);
+    auto move = [&](int64_t count) {
+      const Term moved = before + double(count);
+      return moved.make<nn::RemOp>(moved.get(),
+                                   moved.splat(double(size)).get());
+    };
+    const Term start = added > size ? move(added - size) : before;
+    const Term next = words.make<nn::UpdateSliceOp>(
+        ring.type(), ring.get(), words.get(),
+        start.broadcast({}, {ring.shape()[0]}).get(), dim);
+    return {{next, state.weight}, {move(added), place.weight}};
   }
 
   /// New values come behind the outputs and the checks.
-  void moveBack(const std::map<unsigned, FlatSymbolRefAttr> &states) {
-    Operation *end = function.getBody().front().getTerminator();
+  void moveBack(std::map<unsigned, Carried> &states) {
+    Operation *end = getEnd();
     SmallVector<Value> values, last;
     SmallVector<DictionaryAttr> attributes, lastAttributes;
-    for (OpOperand &result : end->getOpOperands())
-      if (auto state = states.find(result.getOperandNumber());
-          state != states.end()) {
-        last.push_back(keepEnd(result.get(), state->second));
-        lastAttributes.push_back(
-            b.getDictionaryAttr(b.getNamedAttr(nn::kStateAttr, state->second)));
-      } else {
-        DictionaryAttr own =
-            function.getResultAttrDict(result.getOperandNumber());
+    auto add = [&](Value value, nn::WeightOp state) {
+      last.push_back(value);
+      lastAttributes.push_back(b.getDictionaryAttr(b.getNamedAttr(
+          nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
+    };
+    // What rings hold has another value then, for other states, too.
+    std::map<unsigned, Next> rings;
+    for (auto &[result, state] : states)
+      if (std::optional<unsigned> dim = findGrown(
+              state.weight.getType(), end->getOperand(result).getType()))
+        rings[result] = makeRing(end->getOperand(result), state, *dim);
+    for (OpOperand &result : end->getOpOperands()) {
+      const unsigned number = result.getOperandNumber();
+      auto state = states.find(number);
+      if (state == states.end()) {
+        DictionaryAttr own = function.getResultAttrDict(number);
         values.push_back(result.get());
         attributes.push_back(own ? own : b.getDictionaryAttr({}));
+      } else if (auto ring = rings.find(number);
+                 ring != rings.end() && !ring->second.empty()) {
+        for (const auto &[value, weight] : ring->second)
+          add(value, weight);
+      } else {
+        add(keepEnd(result.get(), state->second.weight), state->second.weight);
       }
+    }
     values.append(last);
     attributes.append(lastAttributes);
     setResults(function, values, attributes);
@@ -262,6 +342,7 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
+  SymbolTable symbols;
   Builder b;
   llvm::MapVector<StringAttr, unsigned> inputs, outputs; // numbers, by name
   llvm::MapVector<unsigned, unsigned> pairs;             // results, by argument

@@ -42,7 +42,9 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
     dimension, the module gets `nn.mixes`.
 
     An output may be longer than its input in one dimension, as a cache with the
-    new words behind it is: the state keeps the end.
+    new words behind it is: the state keeps the end. Where the output is a
+    concatenation of the input and new entries, these are written over the oldest
+    ones of a ring (`nn.ring_dim`, `nn.ring_place`), which no step moves.
 
     With `states=past=present`:
 

@@ -5,9 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/RingBuffer.h"
+#include "compiler/simplify/DotOperand.h"
 #include "compiler/simplify/Passes.h"
 
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
 using namespace mlir;
+using partita::nn::grad::Shape;
+using partita::nn::grad::Term;
 
 namespace partita::simplify {
 
@@ -16,20 +22,9 @@ namespace partita::simplify {
 
 namespace {
 
-/// The state that a transpose turns, or null.
-nn::TransposeOp getTurnedState(Value operand) {
-  auto transpose = operand.getDefiningOp<nn::TransposeOp>();
-  if (!transpose)
-    return {};
-  auto parameter = transpose.getX().getDefiningOp<nn::ParameterOp>();
-  return parameter && parameter.getState() ? transpose : nn::TransposeOp();
-}
-
-/// The dimensions of the state for those of its transpose.
-SmallVector<int64_t> ofState(nn::TransposeOp transpose,
-                             ArrayRef<int64_t> dims) {
-  return llvm::map_to_vector(
-      dims, [&](int64_t dim) { return transpose.getPermutation()[dim]; });
+bool isState(Value value) {
+  auto parameter = value.getDefiningOp<nn::ParameterOp>();
+  return parameter && parameter.getState();
 }
 
 /// Whether dimensions follow one another, so that they lie like one.
@@ -40,36 +35,123 @@ bool areNeighbours(ArrayRef<int64_t> dims) {
   return true;
 }
 
-/// Whether the state is a matrix for a library, or one for each batch, with the
-/// dimensions that a product keeps in their order.
-bool isMatrix(nn::TransposeOp transpose, ArrayRef<int64_t> batch,
-              ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> kept;
-  for (int64_t dim = 0; dim < transpose.getType().getRank(); ++dim)
-    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
-      kept.push_back(transpose.getPermutation()[dim]);
-  return areNeighbours(kept) && areNeighbours(ofState(transpose, batch)) &&
-         areNeighbours(ofState(transpose, contract));
-}
+/// Lets a product read a state, and not its transpose, if it is a matrix for a
+/// library, or one for each batch.
+struct ReadTurned : OpRewritePattern<nn::DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::DotOp op,
+                                PatternRewriter &rewriter) const override {
+    DotOperand left(op, /*isRight=*/false), right(op, /*isRight=*/true);
+    bool isChanged = false;
+    for (DotOperand *operand : {&left, &right}) {
+      DotOperand turned = *operand;
+      turned.skipTranspose();
+      if (turned.value == operand->value || !isState(turned.value) ||
+          !areNeighbours(turned.free) || !areNeighbours(turned.batch) ||
+          !areNeighbours(turned.contract))
+        continue;
+      *operand = turned;
+      isChanged = true;
+    }
+    if (!isChanged)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getLhsMutable().assign(left.value);
+      op.getRhsMutable().assign(right.value);
+      op.setLhsBatch(left.batch);
+      op.setRhsBatch(right.batch);
+      op.setLhsContract(left.contract);
+      op.setRhsContract(right.contract);
+    });
+    return success();
+  }
+};
+
+/// The entries of a ring with new ones behind them are an operand. The ring is
+/// multiplied as it lies; the result, or the other operand, is brought into the
+/// ring's order instead.
+struct MultiplyRing : OpRewritePattern<nn::DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::DotOp op,
+                                PatternRewriter &rewriter) const override {
+    for (bool isRight : {false, true}) {
+      DotOperand operand(op, isRight);
+      operand.skipTranspose();
+      auto concat = operand.value.getDefiningOp<nn::ConcatOp>();
+      if (!concat || concat.getOperands().size() != 2)
+        continue;
+      auto ring = analysis::getReadRing(concat.getOperands()[0]);
+      if (ring && ring->dim == static_cast<int64_t>(concat.getDim()) &&
+          succeeded(split(op, isRight, operand, *ring, concat.getOperands()[1],
+                          rewriter)))
+        return success();
+    }
+    return failure();
+  }
+
+private:
+  static LogicalResult split(nn::DotOp op, bool isRight,
+                             const DotOperand &operand,
+                             const analysis::ReadRing &read, Value behind,
+                             PatternRewriter &rewriter) {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const DotOperand others(op, !isRight);
+    const Term ring(b, read.ring), place(b, read.place), fresh(b, behind),
+        other(b, others.value);
+    const int64_t dim = read.dim, size = ring.shape()[dim];
+    // Else there is more to bring into order than is read.
+    if (llvm::is_contained(operand.batch, dim) || fresh.shape()[dim] > size)
+      return failure();
+    const DotOperand &left = isRight ? others : operand,
+                     &right = isRight ? operand : others;
+    auto multiply = [&](Term x, Term y, ArrayRef<int64_t> shape) {
+      return x.make<nn::DotOp>(
+          RankedTensorType::get(shape, op.getType().getElementType()),
+          isRight ? x.get() : y.get(), isRight ? y.get() : x.get(), left.batch,
+          right.batch, left.contract, right.contract);
+    };
+    ArrayRef<int64_t> shape = op.getType().getShape();
+    if (const auto *summed = llvm::find(operand.contract, dim);
+        summed != operand.contract.end()) {
+      const int64_t along = others.contract[summed - operand.contract.begin()];
+      Shape begin(other.rank()), middle(other.shape());
+      middle[along] = size;
+      const Term first = other.slice(begin, middle);
+      begin[along] = size;
+      const Term last = other.slice(begin, other.shape()),
+                 ordered = analysis::orderAsRing(first, place, along);
+      const Term old = multiply(ordered, ring, shape),
+                 added = multiply(last, fresh, shape);
+      rewriter.replaceOp(op, (old + added).get());
+      return success();
+    }
+    // Free dimensions follow those of the batch, the left side's first.
+    const int64_t along =
+        static_cast<int64_t>(left.batch.size()) +
+        (isRight ? static_cast<int64_t>(left.free.size()) : 0) +
+        (llvm::find(operand.free, dim) - operand.free.begin());
+    Shape first(shape), last(shape);
+    first[along] = size;
+    last[along] = fresh.shape()[dim];
+    const Term old = analysis::readRing(multiply(other, ring, first), place,
+                                        along),
+               added = multiply(other, fresh, last);
+    rewriter.replaceOpWithNewOp<nn::ConcatOp>(
+        op, op.getType(), ValueRange{old.get(), added.get()}, along);
+    return success();
+  }
+};
 
 struct ContractStatesPass : impl::ContractStatesPassBase<ContractStatesPass> {
   using ContractStatesPassBase::ContractStatesPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([](nn::DotOp dot) {
-      if (nn::TransposeOp lhs = getTurnedState(dot.getLhs());
-          lhs && isMatrix(lhs, dot.getLhsBatch(), dot.getLhsContract())) {
-        dot.getLhsMutable().assign(lhs.getX());
-        dot.setLhsBatch(ofState(lhs, dot.getLhsBatch()));
-        dot.setLhsContract(ofState(lhs, dot.getLhsContract()));
-      }
-      if (nn::TransposeOp rhs = getTurnedState(dot.getRhs());
-          rhs && isMatrix(rhs, dot.getRhsBatch(), dot.getRhsContract())) {
-        dot.getRhsMutable().assign(rhs.getX());
-        dot.setRhsBatch(ofState(rhs, dot.getRhsBatch()));
-        dot.setRhsContract(ofState(rhs, dot.getRhsContract()));
-      }
-    });
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ReadTurned, MultiplyRing>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
   }
 };
 

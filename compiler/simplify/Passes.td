@@ -247,6 +247,10 @@ def ContractStatesPass : SimplifyPass<"nn-contract-states"> {
     the state instead. Without this, each step would make a copy of the weight,
     which lives as long as the step.
 
+    Where an operand is what a ring holds (`nn.ring_dim`), in its order, with new
+    entries behind it, the ring is multiplied as it lies. The result, or the
+    other operand, is reordered instead (`nn.gather`).
+
     ```mlir
     %w = nn.parameter state @w : tensor<9x4xf32>
     %t = nn.transpose %w [1, 0] : tensor<9x4xf32> -> tensor<4x9xf32>

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/simplify/DotOperand.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/grad/Term.h"
 
@@ -155,21 +156,9 @@ struct ReadOnce : OpRewritePattern<nn::DotOp> {
 
   LogicalResult matchAndRewrite(nn::DotOp op,
                                 PatternRewriter &rewriter) const override {
-    Value rhs = op.getRhs();
-    Shape rhsBatch(op.getRhsBatch()), rhsContract(op.getRhsContract()), rhsFree;
-    for (int64_t dim = 0; dim < nn::getTensorType(rhs).getRank(); ++dim)
-      if (!llvm::is_contained(rhsBatch, dim) &&
-          !llvm::is_contained(rhsContract, dim))
-        rhsFree.push_back(dim);
-    if (auto transpose = rhs.getDefiningOp<nn::TransposeOp>()) {
-      rhs = transpose.getX();
-      for (Shape *dims : {&rhsBatch, &rhsContract, &rhsFree})
-        for (int64_t &dim : *dims)
-          dim = transpose.getPermutation()[dim];
-      if (!llvm::is_sorted(rhsFree))
-        return failure();
-    }
-    std::optional<Repeated> right = getRepeated(rhs);
+    DotOperand rhs(op, /*isRight=*/true);
+    rhs.skipTranspose();
+    std::optional<Repeated> right = getRepeated(rhs.value);
     if (!right || !llvm::is_contained(right->isNew, true))
       return failure();
     ArrayRef<int64_t> from = right->broadcast.getType().getShape();
@@ -185,7 +174,7 @@ struct ReadOnce : OpRewritePattern<nn::DotOp> {
       }
     SmallVector<int64_t> groupOf(lhs.getRank(), -1); // of a batch dimension
     int64_t last = -1; // batch dimensions come in order, before all others
-    for (auto [left, dim] : llvm::zip_equal(op.getLhsBatch(), rhsBatch)) {
+    for (auto [left, dim] : llvm::zip_equal(op.getLhsBatch(), rhs.batch)) {
       if (left != last + 1)
         return failure();
       last = left;
@@ -222,13 +211,14 @@ struct ReadOnce : OpRewritePattern<nn::DotOp> {
           found = part;
       return found < 0 ? -1 : place[found];
     };
-    for (auto [left, dim] : llvm::zip_equal(op.getLhsContract(), rhsContract)) {
+    for (auto [left, dim] :
+         llvm::zip_equal(op.getLhsContract(), rhs.contract)) {
       if (only(dim) < 0)
         return failure();
       leftContract.push_back(begins[left]);
       rightContract.push_back(only(dim));
     }
-    for (int64_t dim : rhsFree)
+    for (int64_t dim : rhs.free)
       if (only(dim) < 0)
         return failure();
 

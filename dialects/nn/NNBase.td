@@ -49,6 +49,7 @@ def NN_Dialect : Dialect {
     | `nn.declared` | `nn.weight` | what the model says that it is: `parameter`, `buffer` or `constant` |
     | `nn.role` | `nn.weight state` | `optimizer`, `statistic` or `carried`; without it, a parameter |
     | `nn.carried` | `nn.parameter state` | every micro-batch has its own, which the same one of the next step finds as this one has left it |
+    | `nn.ring_dim`, `nn.ring_place` | `nn.weight state` | its entries along this dimension are a ring: the first one is where the state of this name says, a scalar of i64 |
     | `nn.on_host` | `nn.weight state` | it lies in the host's memory, where devices can reach that |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
     | `nn.default_initial`, `nn.fans` | `nn.weight` | how PyTorch's layer draws it at random; its fan-in and fan-out |

@@ -142,6 +142,13 @@ static bool isCutAlike(const abi::State &a, const abi::State &b) {
   return true;
 }
 
+/// The state that says where a ring begins; of no ring, "".
+static std::string placeName(const abi::Plan &plan, const abi::State &state) {
+  return state.ring_place() < 0
+             ? ""
+             : nameOf(plan.states()->Get(unsigned(state.ring_place()))->name());
+}
+
 /// Why a plan cannot have the devices of another one of its file, and the
 /// states there, or "".
 static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
@@ -160,6 +167,8 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
         (found->second->dtype() != state.dtype() ||
          found->second->bytes() != state.bytes() ||
          copiesOf(other, *found->second) != copiesOf(plan, state) ||
+         found->second->ring_dim() != state.ring_dim() ||
+         placeName(other, *found->second) != placeName(plan, state) ||
          !isCutAlike(*found->second, state)))
       return "has another state " + nameOf(state.name());
   }

@@ -244,6 +244,8 @@ private:
         !checkedMul(devices, std::max<int64_t>(1, state.bytes()), bytes) ||
         (state.role() == abi::StateRole::carried && bytes > kLargestRegion))
       return "has impossibly many micro-batches";
+    if (std::string e = ringError(state); !e.empty())
+      return e;
     if (state.weight() == -1)
       return "";
     if (!inRange(state.weight(), length(plan.weights())))
@@ -252,6 +254,19 @@ private:
     const abi::Weight &initial = *plan.weights()->Get(state.weight());
     if (initial.dtype() != state.dtype() || initial.bytes() != state.bytes())
       return "begins with a weight of another type or size";
+    return "";
+  }
+
+  std::string ringError(const abi::State &state) const {
+    if (state.ring_dim() == -1 && state.ring_place() == -1)
+      return "";
+    if (!inRange(state.ring_dim(), length(state.shape())) ||
+        !inRange(state.ring_place(), length(plan.states())))
+      return "is a ring without a dimension or a place";
+    const abi::State &place = *plan.states()->Get(unsigned(state.ring_place()));
+    if (place.dtype() != abi::DType::i64 || length(place.shape()) != 0 ||
+        place.role() != state.role() || place.ring_place() != -1)
+      return "is a ring whose place is no number";
     return "";
   }
 

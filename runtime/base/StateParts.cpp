@@ -11,6 +11,7 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Slots.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -75,6 +76,33 @@ std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state) {
 
 int64_t stepBytes(const abi::Plan &plan, const abi::State &state) {
   return state.bytes() * countCopies(plan, state);
+}
+
+std::vector<int64_t> shownStates(const abi::Plan &plan) {
+  std::set<int64_t> places;
+  for (int64_t i = 0; i < length(plan.states()); ++i)
+    places.insert(plan.states()->Get(unsigned(i))->ring_place());
+  std::vector<int64_t> shown;
+  for (int64_t i = 0; i < length(plan.states()); ++i)
+    if (!places.count(i))
+      shown.push_back(i);
+  return shown;
+}
+
+void orderRing(const abi::Plan &plan, const abi::State &state,
+               const int64_t *places, uint8_t *whole) {
+  const auto dim = static_cast<unsigned>(state.ring_dim());
+  const int64_t size = state.shape()->Get(dim);
+  int64_t entry = elementBytes(state.dtype());
+  for (unsigned i = dim + 1; i < state.shape()->size(); ++i)
+    entry *= state.shape()->Get(i);
+  const int64_t rows = size && entry ? state.bytes() / (size * entry) : 0;
+  for (int64_t copy = 0; rows && copy < countCopies(plan, state); ++copy)
+    for (int64_t row = 0; row < rows; ++row) {
+      uint8_t *begin = whole + copy * state.bytes() + row * size * entry;
+      const int64_t place = (places[copy] % size + size) % size;
+      std::rotate(begin, begin + place * entry, begin + size * entry);
+    }
 }
 
 std::string cutsError(const abi::Plan &plan, const abi::State &state) {

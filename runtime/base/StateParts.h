@@ -41,6 +41,16 @@ int copiesOf(const abi::Plan &plan, const abi::State &state);
 std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state);
 int64_t stepBytes(const abi::Plan &plan, const abi::State &state);
 
+/// The states of a plan that its users know: not those that say where rings
+/// begin. Positions in Plan.states.
+std::vector<int64_t> shownStates(const abi::Plan &plan);
+
+/// Brings the entries of a ring (State.ring_dim) into their order, in a plan
+/// that was verified. `whole`: the tensor of all micro-batches; `places`: of
+/// the state that says where the rings begin, likewise.
+void orderRing(const abi::Plan &plan, const abi::State &state,
+               const int64_t *places, uint8_t *whole);
+
 /// Why a state is not cut in a way that the plan's mesh has, or "". Its shape
 /// must have been verified.
 std::string cutsError(const abi::Plan &plan, const abi::State &state);

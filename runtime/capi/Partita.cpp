@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/Cores.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/capi/StateList.h"
 #include "runtime/feed/PlanStreams.h"
 
@@ -221,9 +222,9 @@ Status openModel(const char *path, const partita_options *given,
   const Model &model = plans.model(plans.largest());
   for (int device = 0; device < model.devices; ++device)
     made->deviceNames.push_back(model.deviceName(device));
-  const auto *states = model.plan->states();
-  for (int64_t i = 0; i < partita::runtime::length(states); ++i)
-    made->states.add(*model.plan, *states->Get(static_cast<unsigned>(i)));
+  for (int64_t number : partita::runtime::shownStates(*model.plan))
+    made->states.add(*model.plan, *model.plan->states()->Get(unsigned(number)),
+                     number);
   const auto &stream = made->streams->stream(plans.largest());
   auto add = [&](const Port &port, int64_t entries, auto axisOf,
                  std::vector<PortInfo> &infos) {
@@ -373,7 +374,7 @@ partita_status partita_get_state(partita_model *model, size_t index, void *to,
   return guardModel(model, [&] {
     Status status = model->states.check(index, to, bytes);
     return status.ok()
-               ? model->streams->readState(static_cast<int64_t>(index), to)
+               ? model->streams->readState(model->states.number(index), to)
                : status;
   });
 }
@@ -383,7 +384,7 @@ partita_status partita_set_state(partita_model *model, size_t index,
   return guardModel(model, [&] {
     Status status = model->states.check(index, from, bytes);
     return status.ok()
-               ? model->streams->writeState(static_cast<int64_t>(index), from)
+               ? model->streams->writeState(model->states.number(index), from)
                : status;
   });
 }

@@ -19,10 +19,11 @@ static_assert(PARTITA_STATISTIC == static_cast<int>(StateRole::statistic));
 static_assert(PARTITA_OPTIMIZER == static_cast<int>(StateRole::optimizer));
 static_assert(PARTITA_CARRIED == static_cast<int>(StateRole::carried));
 
-void StateList::add(const abi::Plan &plan, const abi::State &state) {
+void StateList::add(const abi::Plan &plan, const abi::State &state,
+                    int64_t number) {
   states.push_back({runtime::text(state.name()),
                     runtime::stepShape(plan, state), state.role(),
-                    state.dtype(), runtime::stepBytes(plan, state)});
+                    state.dtype(), runtime::stepBytes(plan, state), number});
 }
 
 Status StateList::describe(size_t index, partita_state *place) const {

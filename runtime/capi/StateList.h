@@ -19,7 +19,9 @@ public:
   /// `object`: what people call that which has them.
   explicit StateList(const char *object) : object(object) {}
 
-  void add(const abi::Plan &plan, const abi::State &state);
+  /// `number`: of the state in Plan.states, or in the trainer.
+  void add(const abi::Plan &plan, const abi::State &state, int64_t number);
+  int64_t number(size_t index) const { return states[index].number; }
   size_t size() const { return states.size(); }
 
   Status describe(size_t index, partita_state *place) const;
@@ -33,7 +35,7 @@ private:
     std::vector<int64_t> shape;
     abi::StateRole role;
     abi::DType dtype;
-    int64_t bytes;
+    int64_t bytes, number;
   };
 
   const char *object;

@@ -172,7 +172,7 @@ void partita_trainer::describeInputs() {
     inputs.push_back(std::move(known));
   }
   for (int64_t i = 0; i < trainer->stateCount(); ++i)
-    states.add(trainer->plan(), trainer->state(i));
+    states.add(trainer->plan(), trainer->state(i), i);
 }
 
 Expected<std::vector<const uint8_t *>>

@@ -136,15 +136,39 @@ Status PlanStreams::wait(uint64_t ticket) {
   return Status();
 }
 
+/// How many places a plan's rings of a state have: one for each micro-batch.
+static size_t placesOf(const abi::Plan &plan, const abi::State &ring) {
+  return size_t(runtime::stepBytes(
+             plan, *plan.states()->Get(unsigned(ring.ring_place())))) /
+         sizeof(int64_t);
+}
+
 Status PlanStreams::readState(int64_t state, void *to) {
+  const abi::Plan &plan = *choice.model(choice.largest()).plan;
+  const abi::State &table = *plan.states()->Get(unsigned(state));
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
-    return session.readState(static_cast<int>(state), to);
+    Status status = session.readState(static_cast<int>(state), to);
+    if (!status.ok() || table.ring_place() < 0)
+      return status;
+    std::vector<int64_t> places(placesOf(plan, table));
+    status = session.readState(table.ring_place(), places.data());
+    if (status.ok())
+      runtime::orderRing(plan, table, places.data(),
+                         static_cast<uint8_t *>(to));
+    return status;
   });
 }
 
 Status PlanStreams::writeState(int64_t state, const void *from) {
+  const abi::Plan &plan = *choice.model(choice.largest()).plan;
+  const abi::State &table = *plan.states()->Get(unsigned(state));
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
-    return session.writeState(static_cast<int>(state), from);
+    Status status = session.writeState(static_cast<int>(state), from);
+    if (!status.ok() || table.ring_place() < 0)
+      return status;
+    // Its entries are in their order.
+    const std::vector<int64_t> zeros(placesOf(plan, table));
+    return session.writeState(table.ring_place(), zeros.data());
   });
 }
 

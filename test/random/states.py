@@ -83,11 +83,29 @@ def with_states(model, rng):
             proto.graph.node.append(helper.make_node("Concat", [value.name + "_past", value.name + "_words"], [value.name + "_next"], name=value.name + "_next", axis=axis))
             shape = [size + count if d == axis else size for d, size in enumerate(value.shape)]
             proto.graph.output.append(helper.make_tensor_value_info(value.name + "_next", onnx.TensorProto.FLOAT, shape))
+            if len(shape) >= 2:
+                multiply(proto.graph, value.name + "_next", shape, rng)
         else:
             proto.graph.node.append(helper.make_node("Identity", [source.name + kind], [value.name + "_next"], name=value.name + "_next"))
             proto.graph.output.append(ports(value.name + "_next", value))
         pairs.append((value.name + "_past", value.name + "_next"))
     return proto, pairs, {value.name + "_past": np.zeros(value.shape, np.float32) for value in chosen}
+
+
+def multiply(graph, name, shape, rng):
+    """Adds an output: a product with the tensor, or with its transpose, as attention has."""
+    matrix, size = name, list(shape[-2:])
+    if rng.random() < 0.5:
+        order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+        graph.node.append(helper.make_node("Transpose", [name], [name + "_turned"], name=name + "_turned", perm=order))
+        matrix, size = name + "_turned", size[::-1]
+    rows, is_left = rng.randint(1, 3), rng.random() < 0.5
+    other = np.random.default_rng(rng.randrange(2**32)).standard_normal([rows, size[0]] if is_left else [size[1], rows]).astype(np.float32)
+    graph.initializer.append(numpy_helper.from_array(other, name + "_other"))
+    words = [name + "_other", matrix] if is_left else [matrix, name + "_other"]
+    graph.node.append(helper.make_node("MatMul", words, [name + "_product"], name=name + "_product"))
+    result = [*shape[:-2], *([rows, size[1]] if is_left else [size[0], rows])]
+    graph.output.append(helper.make_tensor_value_info(name + "_product", onnx.TensorProto.FLOAT, result))
 
 
 class Checker:
@@ -113,14 +131,15 @@ class Checker:
                   for t in range(STEPS)] for number in range(max(SEQUENCES.values()))]
         if self.compile("without.partita").status:
             return ""
-        expected = [[] for _ in feeds]
+        expected, after = [[] for _ in feeds], [[] for _ in feeds]  # outputs, and states, behind each step
         try:
             with partita.Model(self.work / "without.partita", threads=1, pin=False, strict_nan=True) as whole:
-                for sequence, results in zip(feeds, expected):
+                for sequence, results, states in zip(feeds, expected, after):
                     values = zeros
                     for feed in sequence:
                         results.append(whole.run({**feed, **values}))
                         values = {past: results[-1][following][tuple(slice(-size, None) for size in zeros[past].shape)] for past, following in pairs}
+                        states.append(values)
         except partita.Error:
             return ""
         for way in rng.sample(WAYS, 3):
@@ -138,6 +157,14 @@ class Checker:
                         for number, part in enumerate(np.split(mine, count) if count > 1 else [mine]):
                             if text := self.difference(part, expected[number][step][name]):
                                 return f"{way}, turn {turn}, step {step}, micro-batch {number}: {name} {text}"
+                    kept = {name: model_with.state(name) for name, _ in pairs}
+                    for name, value in kept.items():
+                        for number, part in enumerate(np.split(value, count) if count > 1 else [value]):
+                            wanted = after[number][step][name].reshape(part.shape)
+                            if text := self.difference(part, wanted):
+                                return f"{way}, turn {turn}, step {step}, micro-batch {number}: the state {name} {text}"
+                        if turn:  # go on from what was read
+                            model_with.set_state(name, value)
                     if step == STEPS - 1:
                         model_with.reset()
             self.compared += 1

@@ -40,17 +40,42 @@ module {
 
 // -----
 
-// Of an output that is longer, the state keeps the end.
+// New entries behind those of the state are written over the oldest ones of a ring.
 // CHECK-LABEL: module
-// CHECK: func.func @main(%[[X:.*]]: tensor<2x1xf32> {{.*}}) -> (tensor<2x1xf32> {{.*}}, tensor<2x7xf32> {nn.state = @past}) {
-// CHECK: %[[A:.*]] = nn.parameter state @past
-// CHECK: %[[C:.*]] = nn.concat %[[A]], %[[X]] dim 1
-// CHECK: %[[E:.*]] = nn.slice %[[C]] [{{.*}}
-// CHECK: return %{{.*}}, %[[E]]
+// CHECK: nn.weight state @"past/place" "past/place" : tensor<i64> = dense<0> : tensor<i64> {nn.role = "carried"}
+// CHECK: nn.weight state @past "past" : tensor<2x7xf32> = dense<0.000000e+00> : tensor<2x7xf32> {nn.ring_dim = 1 : i64, nn.ring_place = @"past/place", nn.role = "carried"}
+// CHECK: func.func @main(%[[X:.*]]: tensor<2x1xf32> {{.*}}) -> (tensor<2x1xf32> {{.*}}, tensor<2x7xf32> {nn.state = @past}, tensor<i64> {nn.state = @"past/place"}) {
+// CHECK: %[[RING:.*]] = nn.parameter state @past {nn.carried}
+// CHECK: %[[PLACE:.*]] = nn.parameter state @"past/place" {nn.carried}
+// CHECK: %[[OLD:.*]] = nn.gather %[[RING]], %{{.*}} dim 1
+// CHECK: %[[ALL:.*]] = nn.concat %[[OLD]], %[[X]] dim 1
+// CHECK: %[[Y:.*]] = nn.reduce sum %[[ALL]]
+// CHECK: %[[START:.*]] = nn.broadcast %[[PLACE]] [] : tensor<i64> -> tensor<2xi64>
+// CHECK: %[[NEXT:.*]] = nn.update_slice %[[RING]], %{{.*}}, %[[START]] dim 1
+// CHECK: %[[MOVED:.*]] = nn.rem
+// CHECK: return %{{.*}}, %[[NEXT]], %[[MOVED]]
 module {
   func.func @main(%x: tensor<2x1xf32> {nn.name = "x"}, %a: tensor<2x7xf32> {nn.name = "past"}) -> (tensor<2x1xf32> {nn.name = "y"}, tensor<2x8xf32> {nn.name = "present"}) {
     %0 = nn.concat %a, %x dim 1 : (tensor<2x7xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
-    %1 = nn.relu %x : tensor<2x1xf32>
-    return %1, %0 : tensor<2x1xf32>, tensor<2x8xf32>
+    %1 = nn.reduce sum %0 [1] : tensor<2x8xf32> -> tensor<2xf32>
+    %2 = nn.reshape %1 : tensor<2xf32> -> tensor<2x1xf32>
+    return %2, %0 : tensor<2x1xf32>, tensor<2x8xf32>
+  }
+}
+
+// -----
+
+// Of another output that is longer, the state keeps the end.
+// CHECK-LABEL: module
+// CHECK: nn.weight state @past "past" : tensor<2x7xf32> = dense<0.000000e+00> : tensor<2x7xf32> {nn.role = "carried"}
+// CHECK: %[[A:.*]] = nn.parameter state @past
+// CHECK: %[[P:.*]] = nn.pad %[[A]]
+// CHECK: %[[E:.*]] = nn.slice %[[P]] [0, 2] to [2, 9]
+// CHECK: return %{{.*}}, %[[E]]
+module {
+  func.func @main(%x: tensor<2x1xf32> {nn.name = "x"}, %a: tensor<2x7xf32> {nn.name = "past"}) -> (tensor<2x1xf32> {nn.name = "y"}, tensor<2x9xf32> {nn.name = "present"}) {
+    %0 = nn.constant dense<1.0> : tensor<f32>
+    %1 = nn.pad %a, %0 low [0, 1] high [0, 1] : tensor<2x7xf32>, tensor<f32> -> tensor<2x9xf32>
+    return %x, %1 : tensor<2x1xf32>, tensor<2x9xf32>
   }
 }

@@ -186,7 +186,7 @@ struct StateSpec {
   abi::DType dtype = abi::DType::f32;
   Shape shape;
   int64_t bytes = 0;
-  int weight = -1;
+  int weight = -1, ring_dim = -1, ring_place = -1;
 };
 
 struct CheckSpec {
@@ -415,7 +415,8 @@ public:
     for (const StateSpec &state : plan.states)
       states.push_back(abi::CreateState(
           fbb, fbb.CreateString(state.name), state.role, state.dtype,
-          fbb.CreateVector(state.shape), state.bytes, state.weight));
+          fbb.CreateVector(state.shape), state.bytes, state.weight, 0, -1, 0,
+          false, state.ring_dim, state.ring_place));
     auto state_vector = fbb.CreateVector(states);
     auto entry = fbb.CreateString(plan.entry),
          training = fbb.CreateString(plan.training);

@@ -164,6 +164,35 @@ TEST(StateParts, AreTogetherTheWhole) {
   }
 }
 
+TEST(StateParts, BringRingsIntoTheirOrder) {
+  // [2, 3, 2] of i32 of each of two micro-batches, a ring along dimension 1.
+  flatbuffers::FlatBufferBuilder b;
+  const std::vector<int64_t> shape = {2, 3, 2};
+  auto dims = b.CreateVector(shape);
+  auto name = b.CreateString("ring");
+  abi::StateBuilder state(b);
+  state.add_name(name);
+  state.add_role(abi::StateRole::carried);
+  state.add_dtype(abi::DType::i32);
+  state.add_shape(dims);
+  state.add_bytes(48);
+  state.add_ring_dim(1);
+  auto states = b.CreateVector(std::vector{state.Finish()});
+  abi::PlanBuilder builder(b);
+  builder.add_micro_batches(2);
+  builder.add_states(states);
+  b.Finish(builder.Finish());
+  const auto &plan = *flatbuffers::GetRoot<abi::Plan>(b.GetBufferPointer());
+  std::vector<int32_t> whole(24);
+  std::iota(whole.begin(), whole.end(), 0);
+  const int64_t places[] = {1, -1}; // what is out of range counts around
+  orderRing(plan, *plan.states()->Get(0), places,
+            reinterpret_cast<uint8_t *>(whole.data()));
+  EXPECT_EQ(whole, (std::vector<int32_t>{2,  3,  4,  5,  0,  1,  8,  9,
+                                         10, 11, 6,  7,  16, 17, 12, 13,
+                                         14, 15, 22, 23, 18, 19, 20, 21}));
+}
+
 TEST(StateParts, AreRefusedIfTheyFitNoMesh) {
   EXPECT_EQ(errorOf({2}, {4}, {{1, 1, 2, {0}}}),
             "is cut in dimension 1, which it does not have, or twice");

@@ -237,6 +237,18 @@ TEST_F(TrainingPlanTest, RefusesWrongStates) {
        [](TrainPlan &p) { p.states[0].bytes = 8; }},
       {"state 'w' has the negative extent -1",
        [](TrainPlan &p) { p.states[0].shape = {-1, -1}; }},
+      {"state 'w' is a ring without a dimension or a place",
+       [](TrainPlan &p) { p.states[0].ring_dim = 0; }},
+      {"state 'w' is a ring without a dimension or a place",
+       [](TrainPlan &p) {
+         p.states[0].ring_dim = 2;
+         p.states[0].ring_place = 0;
+       }},
+      {"state 'w' is a ring whose place is no number",
+       [](TrainPlan &p) {
+         p.states[0].shape = {1};
+         p.states[0].ring_dim = p.states[0].ring_place = 0;
+       }},
       {"state 'w' begins with weight 2 of 2",
        [](TrainPlan &p) { p.states[0].weight = 2; }},
       {"state 'w' begins with weight -2 of 2",

@@ -92,8 +92,8 @@ Json portsJson(const std::vector<Port> &ports) {
 /// What steps go on from; a training says its states itself.
 std::vector<const abi::State *> carriedStates(const abi::Plan &plan) {
   std::vector<const abi::State *> states;
-  for (int64_t i = 0; i < length(plan.states()); ++i)
-    if (const abi::State *state = plan.states()->Get(unsigned(i));
+  for (int64_t number : runtime::shownStates(plan))
+    if (const abi::State *state = plan.states()->Get(unsigned(number));
         state->role() == abi::StateRole::carried)
       states.push_back(state);
   return states;
