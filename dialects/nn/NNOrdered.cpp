@@ -102,10 +102,18 @@ LogicalResult UpdateSliceOp::verify() {
 }
 
 /// What is not written is copied, unless the update can be written where x
-/// lies.
+/// lies, as in a state.
 Cost UpdateSliceOp::getCost() {
   Cost cost = orderedCost(*this, getUpdate().getType().getNumElements(), 0);
   cost.kind = CostKind::movement;
+  Value x = getX();
+  if (auto argument = dyn_cast<BlockArgument>(x))
+    if (auto cluster = dyn_cast<ClusterOp>(argument.getOwner()->getParentOp()))
+      x = cluster->getOperand(argument.getArgNumber());
+  auto parameter = x.getDefiningOp<ParameterOp>();
+  if (parameter && parameter.getState())
+    cost.bytes = getByteSize(getStart().getType()) +
+                 2 * getByteSize(getUpdate().getType());
   return cost;
 }
 
