@@ -132,7 +132,9 @@ def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
     added or subtracted masks, and a selection against a large negative number.
     The scores must have no other use. The backends of all targets are asked
     whether attention is best kept whole (`plan.target` of the module, or
-    `dist.targets` of the function).
+    `dist.targets` of the function). Where rows are few, and keys or values are
+    repeated for several heads, or what a ring holds, in its order, the products
+    read these in place, and stay.
 
     ```mlir
     %s = nn.dot %q, %kt batch [0, 1] x [0, 1] contract [3] x [2] : ...

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/RingBuffer.h"
 #include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/fold/EmptyTensors.h"
@@ -271,6 +272,21 @@ Value makeMaskAdd(OpBuilder &b, Scores &scores) {
   return nn::NegOp::create(b, loc, scores.maskAdd);
 }
 
+/// Whether a product reads less than all of an operand's bytes: it is repeated
+/// for several heads, or what a ring holds, in its order.
+bool isReadInPlace(Value operand) {
+  while (Operation *op = operand.getDefiningOp()) {
+    if (!isa<nn::ReshapeOp, nn::TransposeOp>(op))
+      break;
+    operand = op->getOperand(0);
+  }
+  if (auto broadcast = operand.getDefiningOp<nn::BroadcastOp>())
+    return broadcast.getX().getType().getNumElements() <
+           broadcast.getType().getNumElements();
+  auto concat = operand.getDefiningOp<nn::ConcatOp>();
+  return concat && analysis::getReadRing(concat.getOperands().front());
+}
+
 /// Whether attention of q [B, H, M, D] and v [B, H, L, E] becomes one op.
 /// `hasFactor`: a mask multiplies the scores.
 using KeepsAttention =
@@ -332,6 +348,10 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
         {outer[0], outer[1], rows, type.getDimSize(columns)},
         type.getElementType());
   };
+  // The scores of few rows are smaller than keys that are written for them.
+  if (2 * full[2] <= product.getLhs().getType().getDimSize(q->contracted) &&
+      (isReadInPlace(product.getRhs()) || isReadInPlace(op.getRhs())))
+    return failure();
   if (!keeps(ofRank4(product.getLhs(), full[2], q->contracted),
              ofRank4(op.getRhs(), full[3], v->free),
              scores->maskMul != nullptr))

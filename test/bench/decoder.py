@@ -3,10 +3,11 @@
 values, and a prompt of 64 words. The model is as ONNX Runtime GenAI's builder writes them (test/executed/decoder_model.py), with random weights. Caches stay where
 they are: in ONNX Runtime inputs and outputs share them, as in GenAI, and in Partita they are states.
 
-    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1] [--copied]
+    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1] [--copied] [--growing]
 
 Prints medians in ms, with quartiles of how many times as fast Partita is, and the memory of both processes, with the caches in it. --copied: each step gets caches,
 and returns others.
+--growing: the caches that a step returns are longer by the new words, as in models that Optimum exports. ONNX Runtime writes them anew then.
 --accuracy 4: ONNX Runtime may round what is multiplied to 8 bits. Needs onnx and onnxruntime, and nothing else at work.
 """
 
@@ -32,7 +33,7 @@ def run(*command):
     return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def measure_peer(model, words, cache, threads, copied):
+def measure_peer(model, words, cache, threads, copied, growing):
     """What ONNX Runtime takes, ms and MiB; run in a process of its own."""
     import onnxruntime
 
@@ -45,15 +46,19 @@ def measure_peer(model, words, cache, threads, copied):
             inputs[port.name] = np.arange(words)[None] % 500
         elif port.name == "attention_mask":
             inputs[port.name] = np.ones((1, cache), np.int64)
+        elif port.name == "position_ids":
+            inputs[port.name] = np.arange(cache - words, cache)[None]
         else:
-            inputs[port.name] = noise.standard_normal((1, port.shape[1], cache, port.shape[3])).astype(np.float32)
+            entries = cache - words if growing else cache
+            inputs[port.name] = noise.standard_normal((1, port.shape[1], entries, port.shape[3])).astype(np.float32)
     binding = session.io_binding()
     for name, value in inputs.items():
         shared = onnxruntime.OrtValue.ortvalue_from_numpy(value)
         binding.bind_ortvalue_input(name, shared)
-        if name.startswith("past"):
+        if name.startswith("past") and not growing:
             binding.bind_ortvalue_output(name.replace("past_key_values", "present"), shared)
-    binding.bind_output("logits")
+    for port in session.get_outputs() if growing else session.get_outputs()[:1]:
+        binding.bind_output(port.name)
     took = []
     for _ in range(25):
         begin = time.perf_counter()
@@ -75,24 +80,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("threads", 2), ("turns", 5), ("layers", 6), ("width", 1024), ("accuracy", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--copied", action="store_true")
+    for name in ("copied", "growing"):
+        parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     from decoder_model import write_decoder
 
     with tempfile.TemporaryDirectory() as work:
         model = pathlib.Path(work) / "decoder.onnx"
         heads = options.width // 64
-        write_decoder(model, options.layers, options.width, heads, heads // 2, 64, 3 * options.width, 1000, LENGTH, options.accuracy)
+        write_decoder(model, options.layers, options.width, heads, heads // 2, 64, 3 * options.width, 1000, LENGTH, options.accuracy, options.growing)
         print(f"{model.stat().st_size / 2**20:.0f} MiB, {options.threads} threads, {options.turns} turns; ms, and MiB\n")
         print("| task | ONNX Runtime | Partita | times as fast | memory of ONNX Runtime | of Partita |\n| --- | --- | --- | --- | --- | --- |")
         for task, (words, cache) in TASKS.items():
             artifact = pathlib.Path(work) / "decoder.partita"
-            sizes = {"batch_size": 1, "sequence_length": words, "past_sequence_length": cache, "total_sequence_length": cache}
+            sizes = {"batch_size": 1, "sequence_length": words}
+            sizes |= {"past_sequence_length": cache - words} if options.growing else {"past_sequence_length": cache, "total_sequence_length": cache}
             run(BIN / "partita-compile", model, "-o", artifact, "--quiet", *(flag for name, size in sizes.items() for flag in ("--dim", f"{name}={size}")),
                 *([] if options.copied else ["--state", "past_key_values.*=present.*"]))
             turns = []
             for _ in range(options.turns):
-                peer = json.loads(run(sys.executable, __file__, "--peer", model, words, cache, options.threads, int(options.copied)))
+                peer = json.loads(run(sys.executable, __file__, "--peer", model, words, cache, options.threads, int(options.copied), int(options.growing)))
                 turns.append((*peer, *measure(artifact, options.threads)))
             peers, peer_memory, ours, memory = zip(*turns)
             low, middle, high = np.percentile(np.divide(peers, ours), (25, 50, 75))

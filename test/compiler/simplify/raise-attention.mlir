@@ -79,3 +79,25 @@ func.func @other_dim(%q: tensor<6x8x16xf32>) -> tensor<6x8x16xf32> {
   %r = nn.dot %p, %q batch [0] x [0] contract [2] x [1] : tensor<6x8x8xf32>, tensor<6x8x16xf32> -> tensor<6x8x16xf32>
   return %r : tensor<6x8x16xf32>
 }
+
+// Keys that are repeated are not written for two rows. They are for more.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-NOT: nn.attention
+// CHECK-LABEL: func.func @more_rows
+// CHECK: nn.attention
+func.func @few_rows(%q: tensor<1x4x2x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x4x8x16xf32>) -> tensor<1x4x2x16xf32> {
+  %b = nn.broadcast %k [0, 1, 3, 4] : tensor<1x2x8x16xf32> -> tensor<1x2x2x8x16xf32>
+  %a = nn.reshape %b : tensor<1x2x2x8x16xf32> -> tensor<1x4x8x16xf32>
+  %s = nn.dot %q, %a batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x4x2x16xf32>, tensor<1x4x8x16xf32> -> tensor<1x4x2x8xf32>
+  %p = nn.softmax %s dim 3 : tensor<1x4x2x8xf32>
+  %r = nn.dot %p, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<1x4x2x8xf32>, tensor<1x4x8x16xf32> -> tensor<1x4x2x16xf32>
+  return %r : tensor<1x4x2x16xf32>
+}
+func.func @more_rows(%q: tensor<1x4x12x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x4x8x16xf32>) -> tensor<1x4x12x16xf32> {
+  %b = nn.broadcast %k [0, 1, 3, 4] : tensor<1x2x8x16xf32> -> tensor<1x2x2x8x16xf32>
+  %a = nn.reshape %b : tensor<1x2x2x8x16xf32> -> tensor<1x4x8x16xf32>
+  %s = nn.dot %q, %a batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x4x12x16xf32>, tensor<1x4x8x16xf32> -> tensor<1x4x12x8xf32>
+  %p = nn.softmax %s dim 3 : tensor<1x4x12x8xf32>
+  %r = nn.dot %p, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<1x4x12x8xf32>, tensor<1x4x8x16xf32> -> tensor<1x4x12x16xf32>
+  return %r : tensor<1x4x12x16xf32>
+}
