@@ -31,6 +31,29 @@ def DelayBroadcastsPass : SimplifyPass<"nn-delay-broadcasts"> {
   }];
 }
 
+def GatherFirstPass : SimplifyPass<"nn-gather-first"> {
+  let summary = "look rows of weights up before something is computed of them";
+  let description = [{
+    A table whose numbers are made of narrower ones, as `DequantizeLinear` does,
+    would be computed when the model is loaded, and take several times the
+    memory. The chosen rows alone are computed instead, in each step. The table
+    must have no other use, and take twice the bytes of what it is made of.
+
+    ```mlir
+    %t = nn.cast %q : tensor<100x16xi8> -> tensor<100x16xf32>
+    %s = nn.broadcast %scale [0] : tensor<100xf32> -> tensor<100x16xf32>
+    %m = nn.mul %t, %s : tensor<100x16xf32>
+    %r = nn.gather %m, %ids dim 0 : tensor<100x16xf32>, tensor<4xi64> -> tensor<4x16xf32>
+    // becomes
+    %q2 = nn.gather %q, %ids dim 0 : tensor<100x16xi8>, tensor<4xi64> -> tensor<4x16xi8>
+    %s2 = nn.gather %scale, %ids dim 0 : tensor<100xf32>, tensor<4xi64> -> tensor<4xf32>
+    %t2 = nn.cast %q2 : tensor<4x16xi8> -> tensor<4x16xf32>
+    %b2 = nn.broadcast %s2 [0] : tensor<4xf32> -> tensor<4x16xf32>
+    %r = nn.mul %t2, %b2 : tensor<4x16xf32>
+    ```
+  }];
+}
+
 def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
   let summary = "scale the weights of a contraction instead of its result";
   let description = [{

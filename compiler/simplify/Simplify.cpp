@@ -31,6 +31,8 @@ void addMixedPrecision(OpPassManager &pm, const std::string &type) {
 
 void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   pm.addNestedPass<func::FuncOp>(createExpandCallsPass({options.libraryCalls}));
+  // Before anything is computed of whole tables.
+  pm.addNestedPass<func::FuncOp>(createGatherFirstPass());
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
   pm.addNestedPass<func::FuncOp>(createFoldScalePass());
