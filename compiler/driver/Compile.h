@@ -75,6 +75,8 @@ struct CompileOptions {
   std::string mixedPrecision;
   /// INPUT=OUTPUT: what a step leaves for the next one (--nn-carry-states).
   std::vector<std::string> states;
+  /// How many sequences have states of their own.
+  int64_t sequences = 1;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

@@ -116,6 +116,7 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
     PassManager pm(&context, ModuleOp::getOperationName());
     pipeline::CarryStatesPassOptions carried;
     carried.states = llvm::to_vector(options.states);
+    carried.sequences = options.sequences;
     pm.addPass(pipeline::createCarryStatesPass(carried));
     if (failed(pm.run(module)))
       return failure();

@@ -252,8 +252,8 @@ void PlanCompilation::remarkParameters() {
 void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
   constexpr double kMuch = 0.25; // of the devices' time
   const bool mayHaveMore =
-      options.learns() ||
-      (!options.states.empty() && !(*module)->hasAttr(analysis::kMixesAttr));
+      options.learns() || (!options.states.empty() && options.sequences == 1 &&
+                           !(*module)->hasAttr(analysis::kMixesAttr));
   if (mayHaveMore && plan.microBatches == 1 && plan.bubble > kMuch &&
       plan.schedule != "sequential")
     emitRemark(UnknownLoc::get(&context))
@@ -261,7 +261,9 @@ void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
         << abi::percentText(plan.bubble) << " of it: with --micro-batches N "
         << (options.learns() ? "(`micro_batches` in the training file) " : "")
         << "they work side by side, and a step has N times as many samples"
-        << (options.learns() ? "" : ", each with states of its own");
+        << (options.learns() ? ""
+                             : ", each with states of its own; with "
+                               "--sequences N clients take steps as they come");
 }
 
 LogicalResult PlanCompilation::compileKernels() {

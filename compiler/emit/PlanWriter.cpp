@@ -162,7 +162,8 @@ public:
         model.getFullMicroBatches(), mixes, checks, stateTables,
         model.getFullSteps(), entry, training, modelFile,
         model.getTraining() ? trained.bytes : 0,
-        model.getTraining() ? trained.hash : 0, model.getAloneNs());
+        model.getTraining() ? trained.hash : 0, model.getAloneNs(),
+        static_cast<int>(model.getSequences()));
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }

@@ -357,7 +357,11 @@ struct CarryStatesPass : impl::CarryStatesPassBase<CarryStatesPass> {
     if (failed(function) ||
         failed(Carrier(getOperation(), *function)
                    .run(llvm::to_vector_of<std::string>(states))))
-      signalPassFailure();
+      return signalPassFailure();
+    if (sequences > 1)
+      getOperation()->setAttr(
+          dist::kSequencesAttr,
+          Builder(&getContext()).getI64IntegerAttr(sequences));
   }
 };
 

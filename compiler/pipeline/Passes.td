@@ -60,7 +60,10 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
       %past = nn.parameter state @past {nn.carried} : tensor<2x8xf32>
     ```
   }];
-  let options = [ListOption<"states", "states", "std::string", "INPUT=OUTPUT; a * in both stands for the same text">];
+  let options = [
+    ListOption<"states", "states", "std::string", "INPUT=OUTPUT; a * in both stands for the same text">,
+    Option<"sequences", "sequences", "int64_t", "1", "how many sequences have states of their own (dist.sequences)">
+  ];
 }
 
 def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {

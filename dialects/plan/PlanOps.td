@@ -96,7 +96,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     is 0 there. With `full_micro_batches` samples of a micro-batch are combined with
     each other, so none may be filled up with copies of a sample. `mixes` says, in
     words, why nothing is known to be samples: a step has one micro-batch then.
-    A plan with `full_steps` has no steps of fewer micro-batches. `entry` is what
+    A plan with `full_steps` has no steps of fewer micro-batches. So many
+    `sequences` have states of their own; a step is of one of them. `entry` is what
     the plan is for, if the artifact has several of one model: `train` or `eval`.
     `training` says how it is trained, as JSON.
 
@@ -110,7 +111,7 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
     OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
     OptionalAttr<StrAttr>:$mixes, UnitAttr:$full_steps, OptionalAttr<StrAttr>:$entry,
-    OptionalAttr<StrAttr>:$training);
+    OptionalAttr<StrAttr>:$training, DefaultValuedAttr<I64Attr, "1">:$sequences);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict

@@ -167,6 +167,7 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
         (found->second->dtype() != state.dtype() ||
          found->second->bytes() != state.bytes() ||
          copiesOf(other, *found->second) != copiesOf(plan, state) ||
+         other.sequences() != plan.sequences() ||
          found->second->ring_dim() != state.ring_dim() ||
          placeName(other, *found->second) != placeName(plan, state) ||
          !isCutAlike(*found->second, state)))

@@ -241,9 +241,10 @@ private:
     int64_t devices = 0, bytes = 0;
     if (!checkedMul(plan.micro_batches(),
                     std::max<int64_t>(1, length(plan.devices())), devices) ||
+        !checkedMul(devices, plan.sequences(), devices) ||
         !checkedMul(devices, std::max<int64_t>(1, state.bytes()), bytes) ||
         (state.role() == abi::StateRole::carried && bytes > kLargestRegion))
-      return "has impossibly many micro-batches";
+      return "has impossibly many micro-batches or sequences";
     if (std::string e = ringError(state); !e.empty())
       return e;
     if (state.weight() == -1)

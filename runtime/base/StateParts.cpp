@@ -57,7 +57,35 @@ int copiesOf(const abi::Plan &plan, const abi::State &state) {
   return state.role() == abi::StateRole::carried ? plan.micro_batches() : 1;
 }
 
-/// How many of a state all devices have that differ.
+int sequenceStride(const abi::Plan &plan, const abi::Program &program) {
+  int64_t period = 1;
+  for (int64_t i = 0; i < length(program.frames()); ++i)
+    period =
+        std::lcm(period, length(program.frames()->Get(unsigned(i))->copies()));
+  return static_cast<int>((plan.micro_batches() + period - 1) / period *
+                          period);
+}
+
+size_t countStateCopies(const abi::Plan &plan, const abi::State &state) {
+  return size_t(copiesOf(plan, state)) *
+         (state.role() == abi::StateRole::carried ? size_t(plan.sequences())
+                                                  : 1);
+}
+
+std::vector<size_t> stateCopies(const abi::Plan &plan,
+                                const abi::Program &program,
+                                const abi::State &state) {
+  const auto own = size_t(copiesOf(plan, state));
+  const size_t sequences = countStateCopies(plan, state) / own,
+               stride =
+                   sequences > 1 ? size_t(sequenceStride(plan, program)) : own;
+  std::vector<size_t> copies;
+  for (size_t i = 0; i < sequences * stride; ++i)
+    copies.push_back(i / stride * own + i % stride % own);
+  return copies;
+}
+
+/// How many of a state all devices have that differ, for a sequence.
 static int64_t countCopies(const abi::Plan &plan, const abi::State &state) {
   return state.role() == abi::StateRole::carried
              ? int64_t(copiesOf(plan, state)) * Mesh(plan).replicas()

@@ -12,7 +12,8 @@
 // What the model itself leaves for the next step (abi::StateRole::carried) each
 // micro-batch of a step has of its own. For the user these are one tensor, in
 // their order along dimension 0. A device has those of the micro-batches that
-// it computes.
+// it computes. A plan may be for several sequences (Plan.sequences); each has
+// such tensors of its own, and a step is of one of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,10 +35,21 @@ bool isCut(const abi::State &state);
 /// Bytes of what a device has of a state, in a plan that was verified.
 int64_t partBytes(const abi::State &state);
 
-/// How many of a state a device has.
+/// How many of a state a device has for a sequence.
 int copiesOf(const abi::Plan &plan, const abi::State &state);
 
-/// The tensor of all micro-batches: its shape, and bytes.
+/// What a device runs for micro-batch m of sequence s it knows as micro-batch
+/// `s * sequenceStride + m`. Which copies of frames that has does not depend on
+/// the sequence.
+int sequenceStride(const abi::Plan &plan, const abi::Program &program);
+/// The copies of a state that such micro-batches have, by their number.
+std::vector<size_t> stateCopies(const abi::Plan &plan,
+                                const abi::Program &program,
+                                const abi::State &state);
+/// How many of a state a device has for all sequences.
+size_t countStateCopies(const abi::Plan &plan, const abi::State &state);
+
+/// The tensor of all micro-batches of a sequence: its shape, and bytes.
 std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state);
 int64_t stepBytes(const abi::Plan &plan, const abi::State &state);
 

@@ -121,7 +121,8 @@ struct partita_model {
   }
 
   Expected<uint64_t> submit(const int64_t *sizes, const void *const *in,
-                            int64_t samples, void *const *out) {
+                            int64_t samples, void *const *out,
+                            int sequence = 0) {
     if (samples < 1)
       return Status::error("there are " + std::to_string(samples) +
                            " samples: give at least 1");
@@ -154,7 +155,7 @@ struct partita_model {
     std::vector<uint8_t *> places;
     for (size_t i = 0; i < outputs.size(); ++i)
       places.push_back(static_cast<uint8_t *>(out[i]));
-    return streams->submit(*all, tensors, places);
+    return streams->submit(*all, tensors, places, sequence);
   }
 };
 
@@ -371,26 +372,67 @@ partita_status partita_find_state(const partita_model *model, const char *name,
 
 partita_status partita_get_state(partita_model *model, size_t index, void *to,
                                  size_t bytes) {
-  return guardModel(model, [&] {
-    Status status = model->states.check(index, to, bytes);
-    return status.ok()
-               ? model->streams->readState(model->states.number(index), to)
-               : status;
-  });
+  return partita_get_sequence_state(model, 0, index, to, bytes);
 }
 
 partita_status partita_set_state(partita_model *model, size_t index,
                                  const void *from, size_t bytes) {
-  return guardModel(model, [&] {
-    Status status = model->states.check(index, from, bytes);
-    return status.ok()
-               ? model->streams->writeState(model->states.number(index), from)
-               : status;
-  });
+  return partita_set_sequence_state(model, 0, index, from, bytes);
 }
 
 partita_status partita_reset_states(partita_model *model) {
-  return guardModel(model, [&] { return model->streams->resetStates(); });
+  return guardModel(model, [&] {
+    Status status;
+    for (int i = 0; i < model->streams->sequences() && status.ok(); ++i)
+      status = model->streams->reset(i);
+    return status;
+  });
+}
+
+int partita_sequence_count(const partita_model *model) {
+  return ask(model, 0, [&] { return model->streams->sequences(); });
+}
+
+partita_status partita_submit_sequence(partita_model *model, int sequence,
+                                       const int64_t *sizes,
+                                       const void *const *inputs,
+                                       int64_t samples, void *const *outputs,
+                                       uint64_t *ticket) {
+  return guardModel(model, [&] {
+    if (!ticket)
+      return Status::error("there is no place for the ticket");
+    Expected<uint64_t> given =
+        model->submit(sizes, inputs, samples, outputs, sequence);
+    if (given)
+      *ticket = *given;
+    return given.status();
+  });
+}
+
+partita_status partita_get_sequence_state(partita_model *model, int sequence,
+                                          size_t index, void *to,
+                                          size_t bytes) {
+  return guardModel(model, [&] {
+    Status status = model->states.check(index, to, bytes);
+    return status.ok() ? model->streams->readState(model->states.number(index),
+                                                   to, sequence)
+                       : status;
+  });
+}
+
+partita_status partita_set_sequence_state(partita_model *model, int sequence,
+                                          size_t index, const void *from,
+                                          size_t bytes) {
+  return guardModel(model, [&] {
+    Status status = model->states.check(index, from, bytes);
+    return status.ok() ? model->streams->writeState(model->states.number(index),
+                                                    from, sequence)
+                       : status;
+  });
+}
+
+partita_status partita_reset_sequence(partita_model *model, int sequence) {
+  return guardModel(model, [&] { return model->streams->reset(sequence); });
 }
 
 partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
@@ -405,14 +447,8 @@ partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
 partita_status partita_submit_sized(partita_model *model, const int64_t *sizes,
                                     const void *const *inputs, int64_t samples,
                                     void *const *outputs, uint64_t *ticket) {
-  return guardModel(model, [&] {
-    if (!ticket)
-      return Status::error("there is no place for the ticket");
-    Expected<uint64_t> given = model->submit(sizes, inputs, samples, outputs);
-    if (given)
-      *ticket = *given;
-    return given.status();
-  });
+  return partita_submit_sequence(model, 0, sizes, inputs, samples, outputs,
+                                 ticket);
 }
 
 partita_status partita_run(partita_model *model, const void *const *inputs,

@@ -285,8 +285,33 @@ PARTITA_API partita_status partita_get_state(partita_model *model, size_t index,
                                              void *to, size_t bytes);
 PARTITA_API partita_status partita_set_state(partita_model *model, size_t index,
                                              const void *from, size_t bytes);
-/* Makes all states 0, likewise. */
+/* Makes all states 0, for the calls that follow. */
 PARTITA_API partita_status partita_reset_states(partita_model *model);
+
+/* With partita-compile --sequences N, each of N sequences has states of its
+ * own: texts or sounds of clients that know nothing of each other. A call is of
+ * one of them, 0 to N - 1; the functions above are of sequence 0. Each sequence
+ * may have a thread that makes its calls. Steps of several sequences are under
+ * way at the same time, so that the stages of a pipeline have something to do.
+ */
+PARTITA_API int partita_sequence_count(const partita_model *model);
+/* partita_submit_sized for a sequence. `sizes` may be NULL. */
+PARTITA_API partita_status partita_submit_sequence(
+    partita_model *model, int sequence, const int64_t *sizes,
+    const void *const *inputs, int64_t samples, void *const *outputs,
+    uint64_t *ticket);
+PARTITA_API partita_status partita_get_sequence_state(partita_model *model,
+                                                      int sequence,
+                                                      size_t index, void *to,
+                                                      size_t bytes);
+PARTITA_API partita_status partita_set_sequence_state(partita_model *model,
+                                                      int sequence,
+                                                      size_t index,
+                                                      const void *from,
+                                                      size_t bytes);
+/* Makes the states of a sequence 0, for the calls of it that follow. */
+PARTITA_API partita_status partita_reset_sequence(partita_model *model,
+                                                  int sequence);
 
 /* A model that learns: an artifact of partita-compile --train, with all its
  * devices. It has a thread of its own, in which calls follow one another. So

@@ -54,6 +54,7 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
       return stream.status();
     self->streams.push_back(std::move(*stream));
   }
+  self->begins.resize(size_t(self->choice.model(0).plan->sequences()));
   if (session.shared)
     session.shared->releaseUnread();
   return self;
@@ -80,7 +81,10 @@ std::string PlanStreams::remark() const {
 
 Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
                                        const std::vector<Tensor> &inputs,
-                                       const std::vector<uint8_t *> &outputs) {
+                                       const std::vector<uint8_t *> &outputs,
+                                       int sequence) {
+  if (Status status = checkSequence(sequence); !status.ok())
+    return status;
   Expected<PlanChoice::Choice> chosen = choice.choose(sizes);
   if (!chosen)
     return chosen.status();
@@ -89,7 +93,7 @@ Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
     return ticket * streams.size() + chosen->plan;
   };
   if (!chosen->padded) {
-    Expected<uint64_t> ticket = stream.submit(inputs, outputs);
+    Expected<uint64_t> ticket = submit(chosen->plan, inputs, outputs, sequence);
     return ticket ? Expected<uint64_t>(numbered(*ticket)) : ticket;
   }
   const size_t places = choice.model(chosen->plan).outputs.size();
@@ -143,15 +147,52 @@ static size_t placesOf(const abi::Plan &plan, const abi::State &ring) {
          sizeof(int64_t);
 }
 
-Status PlanStreams::readState(int64_t state, void *to) {
+Status PlanStreams::checkSequence(int sequence) const {
+  if (sequence >= 0 && sequence < sequences())
+    return Status();
+  return Status::error("there is no sequence " + std::to_string(sequence) +
+                       ": the model was compiled for " +
+                       abi::countOf(sequences(), "sequence") +
+                       " (partita-compile --sequences)");
+}
+
+/// What is refused does not begin a sequence.
+Expected<uint64_t> PlanStreams::submit(size_t plan,
+                                       const std::vector<Tensor> &inputs,
+                                       const std::vector<uint8_t *> &outputs,
+                                       int sequence) {
+  auto mark = [&](bool is_new) {
+    std::lock_guard<std::mutex> lock(mutex);
+    const bool was = begins[size_t(sequence)];
+    begins[size_t(sequence)] = is_new;
+    return was;
+  };
+  const bool is_new = mark(false);
+  Expected<uint64_t> ticket =
+      streams[plan]->submit(inputs, outputs, sequence, is_new);
+  if (!ticket && is_new)
+    mark(true);
+  return ticket;
+}
+
+Status PlanStreams::readState(int64_t state, void *to, int sequence) {
+  if (Status status = checkSequence(sequence); !status.ok())
+    return status;
   const abi::Plan &plan = *choice.model(choice.largest()).plan;
   const abi::State &table = *plan.states()->Get(unsigned(state));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (begins[size_t(sequence)]) {
+      std::memset(to, 0, size_t(runtime::stepBytes(plan, table)));
+      return Status();
+    }
+  }
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
-    Status status = session.readState(static_cast<int>(state), to);
+    Status status = session.readState(static_cast<int>(state), to, sequence);
     if (!status.ok() || table.ring_place() < 0)
       return status;
     std::vector<int64_t> places(placesOf(plan, table));
-    status = session.readState(table.ring_place(), places.data());
+    status = session.readState(table.ring_place(), places.data(), sequence);
     if (status.ok())
       runtime::orderRing(plan, table, places.data(),
                          static_cast<uint8_t *>(to));
@@ -159,34 +200,45 @@ Status PlanStreams::readState(int64_t state, void *to) {
   });
 }
 
-Status PlanStreams::writeState(int64_t state, const void *from) {
+Status PlanStreams::writeState(int64_t state, const void *from, int sequence) {
+  if (Status status = checkSequence(sequence); !status.ok())
+    return status;
   const abi::Plan &plan = *choice.model(choice.largest()).plan;
-  const abi::State &table = *plan.states()->Get(unsigned(state));
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
-    Status status = session.writeState(static_cast<int>(state), from);
-    if (!status.ok() || table.ring_place() < 0)
+    auto write = [&](int64_t number, const void *bytes) {
+      return session.writeState(static_cast<int>(number), bytes, sequence);
+    };
+    std::vector<uint8_t> zeros;
+    auto clear = [&](int64_t number) {
+      zeros.assign(size_t(runtime::stepBytes(
+                       plan, *plan.states()->Get(unsigned(number)))),
+                   0);
+      return write(number, zeros.data());
+    };
+    // A sequence that begins has zeros in all other states.
+    bool is_new;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      is_new = begins[size_t(sequence)];
+      begins[size_t(sequence)] = false;
+    }
+    for (int64_t i = 0; is_new && i < runtime::length(plan.states()); ++i)
+      if (Status status = clear(i); !status.ok())
+        return status;
+    // The entries of a ring come in their order.
+    const int place = plan.states()->Get(unsigned(state))->ring_place();
+    if (Status status = place < 0 ? Status() : clear(place); !status.ok())
       return status;
-    // Its entries are in their order.
-    const std::vector<int64_t> zeros(placesOf(plan, table));
-    return session.writeState(table.ring_place(), zeros.data());
+    return write(state, from);
   });
 }
 
-Status PlanStreams::resetStates() {
-  const abi::Plan &plan = *choice.model(choice.largest()).plan;
-  const auto *states = plan.states();
-  return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
-    std::vector<uint8_t> zeros;
-    for (int64_t i = 0; i < runtime::length(states); ++i) {
-      zeros.resize(std::max(
-          zeros.size(),
-          size_t(runtime::stepBytes(plan, *states->Get(unsigned(i))))));
-      if (Status status = session.writeState(int(i), zeros.data());
-          !status.ok())
-        return status;
-    }
-    return Status();
-  });
+Status PlanStreams::reset(int sequence) {
+  if (Status status = checkSequence(sequence); !status.ok())
+    return status;
+  std::lock_guard<std::mutex> lock(mutex);
+  begins[size_t(sequence)] = true;
+  return Status();
 }
 
 } // namespace partita::feed

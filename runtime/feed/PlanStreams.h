@@ -49,17 +49,19 @@ public:
   /// must not change until `wait` returns. Any thread may call this.
   runtime::Expected<uint64_t> submit(const std::vector<int64_t> &sizes,
                                      const std::vector<runtime::Tensor> &inputs,
-                                     const std::vector<uint8_t *> &outputs);
+                                     const std::vector<uint8_t *> &outputs,
+                                     int sequence = 0);
   /// Call it once for each ticket, from any thread.
   runtime::Status wait(uint64_t ticket);
 
   /// Copies a state of the largest plan (Plan.states) out, or in; other plans
   /// have the same. Samples that were submitted before for this plan are done
   /// then; those of other plans should have been waited for.
-  runtime::Status readState(int64_t state, void *to);
-  runtime::Status writeState(int64_t state, const void *from);
-  /// Makes what steps leave for others 0 again.
-  runtime::Status resetStates();
+  runtime::Status readState(int64_t state, void *to, int sequence = 0);
+  runtime::Status writeState(int64_t state, const void *from, int sequence = 0);
+  /// Makes what steps of a sequence leave for others 0, before its next step.
+  runtime::Status reset(int sequence);
+  int sequences() const { return static_cast<int>(begins.size()); }
 
 private:
   explicit PlanStreams(
@@ -72,10 +74,17 @@ private:
     std::vector<uint8_t *> outputs;
   };
 
+  runtime::Status checkSequence(int sequence) const;
+  runtime::Expected<uint64_t> submit(size_t plan,
+                                     const std::vector<runtime::Tensor> &inputs,
+                                     const std::vector<uint8_t *> &outputs,
+                                     int sequence);
+
   PlanChoice choice;
   std::vector<std::unique_ptr<Stream>> streams; ///< by plan
   std::mutex mutex;
   std::map<uint64_t, Padded> padded; ///< by ticket
+  std::vector<bool> begins; ///< by sequence: it is reset before its next step
 };
 
 } // namespace partita::feed

@@ -43,6 +43,8 @@ struct Stream::Impl {
     int64_t samples = 0;
     int64_t taken = 0; ///< samples that are in steps
     int64_t left = 0;  ///< samples that are not done
+    int sequence = 0;
+    bool begins = false; ///< the sequence's states are 0 before it
     Clock::time_point arrived, finished;
     Status refused; ///< if samples have wrong indices
   };
@@ -380,6 +382,10 @@ Stream::Impl::placeInRequest(const Lane &lane, const StreamPort &port) const {
 void Stream::Impl::fill(Lane &lane) const {
   const int64_t batches = (lane.samples + perBatch - 1) / perBatch;
   lane.binding.micro_batches = int(batches);
+  // Where there are states, requests are of whole steps, and share none.
+  const Piece &first = lane.pieces.front();
+  lane.binding.sequence = first.request->sequence;
+  lane.binding.begins = first.request->begins && first.begin == 0;
   lane.binding.inputs.clear();
   lane.binding.outputs.clear();
   auto makeRoom = [&](std::vector<uint8_t> &bytes, const Port &port) {
@@ -568,7 +574,8 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
 }
 
 Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
-                                  const std::vector<uint8_t *> &outputs) {
+                                  const std::vector<uint8_t *> &outputs,
+                                  int sequence, bool begins) {
   Expected<int64_t> samples = impl->check(inputs);
   if (!samples)
     return samples.status();
@@ -585,6 +592,8 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
   request->inputs = inputs;
   request->samples = *samples;
   request->places = outputs;
+  request->sequence = sequence;
+  request->begins = begins;
   return impl->accept(std::move(request));
 }
 

@@ -78,8 +78,11 @@ public:
 
   /// The same with places for the results: one for each of Model.outputs, with
   /// room for all samples. The answer then has no tensors.
+  /// `sequence`: of a plan with states, whose states they go on from; if it
+  /// `begins`, from zeros.
   runtime::Expected<uint64_t> submit(const std::vector<runtime::Tensor> &inputs,
-                                     const std::vector<uint8_t *> &outputs);
+                                     const std::vector<uint8_t *> &outputs,
+                                     int sequence = 0, bool begins = false);
 
   /// The number of entries along the batch axis of a port that belong to one
   /// sample. 1 if the port has no batch axis.

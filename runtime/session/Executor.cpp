@@ -154,7 +154,23 @@ Status Executor::prepare() {
     }
   if (measure)
     image.resize(static_cast<size_t>(program.arena_bytes()));
+  prepareSequences();
   return device->finish();
+}
+
+void Executor::prepareSequences() {
+  stride = sequenceStride(plan, program);
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].state_slot >= 0)
+      state_entries.push_back(i);
+  size_t most = 0;
+  for (int64_t i = 0; !device->isHost() && i < length(plan.states()); ++i)
+    if (plan.states()->Get(static_cast<unsigned>(i))->role() ==
+            abi::StateRole::carried &&
+        hasState(static_cast<int>(i)))
+      most = std::max(most, static_cast<size_t>(partBytes(*plan.states()->Get(
+                                static_cast<unsigned>(i)))));
+  zeros.resize(most);
 }
 
 /// Whether the memory of the device that sends on a channel is the host's.
@@ -245,6 +261,10 @@ Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
   }
   if (action.slot >= 0) {
     entry.data = device->slot(action.slot, action.micro_batch);
+    if (plan.sequences() > 1 &&
+        program.slots()->Get(static_cast<unsigned>(action.slot))->space() ==
+            abi::Space::state)
+      entry.state_slot = action.slot;
     if (auto found = direct.find(action.slot); found != direct.end())
       entry.direct = &found->second;
     entry.bytes =
@@ -548,6 +568,8 @@ Status Executor::runSteps(const StepBinding &binding) {
         !status.ok())
       return status;
   }
+  if (Status status = chooseSequence(binding); !status.ok())
+    return status;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry &entry = entries[i];
     if (entry.fed >= binding.micro_batches)
@@ -562,6 +584,34 @@ Status Executor::runSteps(const StepBinding &binding) {
     if (profile)
       current->recorded.push_back(
           {index, entry.fed, static_cast<int>(i), -1, begin, now()});
+  }
+  return Status();
+}
+
+/// The number of a sequence's first micro-batch, as the device counts.
+int Executor::firstOf(int sequence) const { return sequence * stride; }
+
+Status Executor::chooseSequence(const StepBinding &binding) {
+  for (size_t i : state_entries)
+    entries[i].data =
+        device->slot(entries[i].state_slot,
+                     firstOf(binding.sequence) + entries[i].micro_batch);
+  for (int64_t i = 0; binding.begins && i < length(plan.states()); ++i) {
+    const auto state = static_cast<int>(i);
+    const abi::State &described = *plan.states()->Get(unsigned(i));
+    if (described.role() != abi::StateRole::carried || !hasState(state))
+      continue;
+    const auto bytes = static_cast<size_t>(partBytes(described));
+    if (Status status = forEachCopy(state, binding.sequence,
+                                    [&](uint8_t *place, int64_t) {
+                                      if (!device->isHost())
+                                        return device->queue().copyIn(
+                                            place, zeros.data(), bytes);
+                                      std::memset(place, 0, bytes);
+                                      return Status();
+                                    });
+        !status.ok())
+      return status;
   }
   return Status();
 }
@@ -645,11 +695,11 @@ Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
     Queue &queue = device->queue();
     if (Status status = queue.synchronize(queue.record()); !status.ok())
       return status;
-    search->begin(static_cast<int>(&entry - entries.data()), entry.micro_batch,
-                  entry.fed);
+    search->begin(static_cast<int>(&entry - entries.data()),
+                  firstOf(binding.sequence) + entry.micro_batch, entry.fed);
   }
   return device->queue().run(
-      *entry.instance, entry.micro_batch,
+      *entry.instance, firstOf(binding.sequence) + entry.micro_batch,
       entry.observers.empty() ? nullptr : entry.observers[place()].get());
 }
 
@@ -719,14 +769,14 @@ int Executor::slotOfState(int state) const {
 /// Calls `visit(bytes on the device, offset in the tensor of all
 /// micro-batches)` for each of the device's copies of a state.
 template <typename Visit>
-Status Executor::forEachCopy(int state, Visit visit) const {
+Status Executor::forEachCopy(int state, int sequence, Visit visit) const {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
   const int copies = runtime::copiesOf(plan, described),
-            slot = slotOfState(state);
+            slot = slotOfState(state), first = firstOf(sequence);
   const bool differ = described.role() == abi::StateRole::carried;
   for (int copy = 0; copy < copies; ++copy) {
     const int fed = copy * mesh.replicas() + mesh.replica(index);
-    if (Status status = visit(device->slot(slot, copy),
+    if (Status status = visit(device->slot(slot, first + copy),
                               differ ? fed * described.bytes() : 0);
         !status.ok())
       return status;
@@ -734,26 +784,27 @@ Status Executor::forEachCopy(int state, Visit visit) const {
   return Status();
 }
 
-Status Executor::readState(int state, void *to) const {
+Status Executor::readState(int state, void *to, int sequence) const {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
   const StatePart part(plan, described, index);
   std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
-  return forEachCopy(state, [&](const uint8_t *place, int64_t offset) {
-    uint8_t *whole = static_cast<uint8_t *>(to) + offset;
-    if (!isCut(described))
-      return device->download(whole, place, part.bytes());
-    Status status = device->download(own.data(), place, own.size());
-    if (status.ok())
-      part.put(own.data(), whole);
-    return status;
-  });
+  return forEachCopy(
+      state, sequence, [&](const uint8_t *place, int64_t offset) {
+        uint8_t *whole = static_cast<uint8_t *>(to) + offset;
+        if (!isCut(described))
+          return device->download(whole, place, part.bytes());
+        Status status = device->download(own.data(), place, own.size());
+        if (status.ok())
+          part.put(own.data(), whole);
+        return status;
+      });
 }
 
-Status Executor::writeState(int state, const void *from) {
+Status Executor::writeState(int state, const void *from, int sequence) {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
   const StatePart part(plan, described, index);
   std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
-  return forEachCopy(state, [&](uint8_t *place, int64_t offset) {
+  return forEachCopy(state, sequence, [&](uint8_t *place, int64_t offset) {
     const uint8_t *whole = static_cast<const uint8_t *>(from) + offset;
     if (!isCut(described))
       return device->upload(place, whole, part.bytes());

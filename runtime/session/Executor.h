@@ -63,8 +63,8 @@ public:
   /// Whether the device has a state, or a part of it. Its bytes go into, or
   /// come from, the tensor of all micro-batches. No step may be under way.
   bool hasState(int state) const { return slotOfState(state) >= 0; }
-  Status readState(int state, void *to) const;
-  Status writeState(int state, const void *from);
+  Status readState(int state, void *to, int sequence) const;
+  Status writeState(int state, const void *from, int sequence);
 
   /// What the user should know of how the device was loaded.
   std::string remark() const { return device->remark(); }
@@ -137,6 +137,7 @@ private:
     /// start: index of the entry of its finish.
     size_t finish = 0;
     uint8_t *data = nullptr; ///< of the slot; null for a token
+    int state_slot = -1; ///< where each sequence has data of its own; -1: none
     int64_t bytes = 0;
     Instance *instance = nullptr;
     /// run: index among the instance's movable slots, and the slot.
@@ -161,7 +162,11 @@ private:
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
   int slotOfState(int state) const;
-  template <typename Visit> Status forEachCopy(int state, Visit visit) const;
+  void prepareSequences();
+  int firstOf(int sequence) const;
+  Status chooseSequence(const StepBinding &binding);
+  template <typename Visit>
+  Status forEachCopy(int state, int sequence, Visit visit) const;
   bool sendsFromHost(int channel) const;
   Status prepareEntry(const abi::ProgramAction &action, Entry &entry);
   void makeEnd(const abi::ProgramAction &action, Entry &entry);
@@ -193,6 +198,11 @@ private:
   std::unique_ptr<NanSearch> search;
   std::vector<Entry> entries; ///< the program's actions
   std::vector<CarriedWait> carried;
+  int stride = 1; ///< micro-batches of a sequence, as the device counts
+  std::vector<size_t> state_entries; ///< those with Entry.state_slot
+  /// Of a device that is not the host: as many as the largest carried state of
+  /// a sequence has, which begins with them.
+  std::vector<uint8_t> zeros;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
   /// By channel; fixed once made, as are the parts of collectives.

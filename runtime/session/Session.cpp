@@ -500,6 +500,10 @@ Status Session::Impl::checkBinding(const StepBinding &binding) const {
     return Status::error("a step of " + std::to_string(binding.micro_batches) +
                          " micro-batches: the plan has 1 to " +
                          std::to_string(most));
+  if (binding.sequence < 0 || binding.sequence >= plan().sequences())
+    return Status::error("there is no sequence " +
+                         std::to_string(binding.sequence) + " of " +
+                         std::to_string(plan().sequences()));
   if (plan().full_steps() && binding.micro_batches != most)
     return Status::error("a step of " + std::to_string(binding.micro_batches) +
                          " micro-batches: a step of this plan has " +
@@ -558,6 +562,8 @@ Expected<uint64_t> Session::submit(const StepBinding &binding) {
     step.taken = true;
     step.ticket = impl->tickets++;
     step.binding.micro_batches = binding.micro_batches;
+    step.binding.sequence = binding.sequence;
+    step.binding.begins = binding.begins;
     step.binding.inputs.assign(binding.inputs.begin(), binding.inputs.end());
     step.binding.outputs.assign(binding.outputs.begin(), binding.outputs.end());
     impl->hand(step);
@@ -613,7 +619,7 @@ Status Session::settle() {
   return Status();
 }
 
-Status Session::readState(int state, void *to) const {
+Status Session::readState(int state, void *to, int sequence) const {
   // Devices have parts of it, or replicas those of their micro-batches.
   const abi::State &described =
       *impl->plan().states()->Get(static_cast<unsigned>(state));
@@ -625,7 +631,7 @@ Status Session::readState(int state, void *to) const {
     if (!worker.executor->hasState(state))
       continue;
     found = true;
-    if (Status status = worker.executor->readState(state, to);
+    if (Status status = worker.executor->readState(state, to, sequence);
         !status.ok() || isWhole)
       return status;
   }
@@ -634,12 +640,12 @@ Status Session::readState(int state, void *to) const {
                                std::to_string(state));
 }
 
-Status Session::writeState(int state, const void *from) {
+Status Session::writeState(int state, const void *from, int sequence) {
   bool found = false;
   for (const Impl::Worker &worker : impl->workers)
     if (worker.executor->hasState(state)) {
       found = true;
-      if (Status status = worker.executor->writeState(state, from);
+      if (Status status = worker.executor->writeState(state, from, sequence);
           !status.ok())
         return status;
     }

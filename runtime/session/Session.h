@@ -105,6 +105,8 @@ struct StepBinding {
   int micro_batches = 1;
   std::vector<const uint8_t *> inputs; ///< one for each Plan.inputs
   std::vector<uint8_t *> outputs;      ///< one for each Plan.outputs
+  int sequence = 0;    ///< of Plan.sequences: whose carried states it is for
+  bool begins = false; ///< these states are 0 before it
 };
 
 /// One recorded interval. Times are nanoseconds of CLOCK_MONOTONIC.
@@ -169,8 +171,8 @@ public:
 
   /// Copies a state (Plan.states) of this process to the host, and back. No
   /// step may be under way. Fails if no device of the process has the state.
-  Status readState(int state, void *to) const;
-  Status writeState(int state, const void *from);
+  Status readState(int state, void *to, int sequence = 0) const;
+  Status writeState(int state, const void *from, int sequence = 0);
 
   /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step
   /// that met NaN.

@@ -44,6 +44,7 @@ WAYS = ([], ["--devices", "2"], ["--devices", "3"], ["--tensor-parallel", "2"], 
         ["--devices", "2", "--stages", "4", "--schedule", "looped"], ["--no-library-calls"],
         ["--micro-batches", "3"], ["--devices", "2", "--micro-batches", "2"], ["--data-parallel", "2"])
 # How many micro-batches a step has, by what ends a way.
+MOST = 2  # sequences of which steps are (--sequences), besides
 SEQUENCES = {("--micro-batches", "3"): 3, ("--micro-batches", "2"): 2, ("--data-parallel", "2"): 2}
 
 
@@ -128,7 +129,7 @@ class Checker:
         onnx.save(proto, self.work / "model.onnx")
         # Of several sequences, by step. Integers and flags stay: they may be indices.
         feeds = [[{v.name: (v.data * np.float32(1 - 0.1 * t - (0.2 * number if v.shape else 0))).astype(np.float32) if v.dtype == "f32" else v.data for v in model.inputs}
-                  for t in range(STEPS)] for number in range(max(SEQUENCES.values()))]
+                  for t in range(STEPS)] for number in range(max(SEQUENCES.values()) * MOST)]
         if self.compile("without.partita").status:
             return ""
         expected, after = [[] for _ in feeds], [[] for _ in feeds]  # outputs, and states, behind each step
@@ -143,7 +144,8 @@ class Checker:
         except partita.Error:
             return ""
         for way in rng.sample(WAYS, 3):
-            done = self.compile("with.partita", *way, *(word for pair in pairs for word in ("--state", "=".join(pair))))
+            several = rng.choice((1, 1, MOST))
+            done = self.compile("with.partita", *way, *(("--sequences", str(several)) if several > 1 else ()), *(word for pair in pairs for word in ("--state", "=".join(pair))))
             if done.status:
                 if "every output of the model would be a state" in done.text or "its states go from step to step, and" in done.text:
                     continue
@@ -151,23 +153,37 @@ class Checker:
             count = SEQUENCES.get(tuple(way[-2:]), 1)
             with partita.Model(self.work / "with.partita", threads=1, pin=False) as model_with:
                 for turn, step in itertools.product(range(2), range(STEPS)):
-                    feed = {name: np.concatenate([feeds[number][step][name] for number in range(count)]) if value.ndim else value
-                            for name, value in feeds[0][step].items()}
-                    for name, mine in model_with.run(feed).items():
-                        for number, part in enumerate(np.split(mine, count) if count > 1 else [mine]):
-                            if text := self.difference(part, expected[number][step][name]):
-                                return f"{way}, turn {turn}, step {step}, micro-batch {number}: {name} {text}"
-                    kept = {name: model_with.state(name) for name, _ in pairs}
-                    for name, value in kept.items():
-                        for number, part in enumerate(np.split(value, count) if count > 1 else [value]):
-                            wanted = after[number][step][name].reshape(part.shape)
-                            if text := self.difference(part, wanted):
-                                return f"{way}, turn {turn}, step {step}, micro-batch {number}: the state {name} {text}"
-                        if turn:  # go on from what was read
-                            model_with.set_state(name, value)
-                    if step == STEPS - 1:
-                        model_with.reset()
+                    if text := self.compare_step(model_with, feeds, expected, after, pairs, count, turn, step, rng):
+                        return f"{way}, {several} sequences, turn {turn}, step {step}, {text}"
             self.compared += 1
+        return ""
+
+    def compare_step(self, model, feeds, expected, after, pairs, count, turn, step, rng):
+        """Takes a step of each sequence, in an order that is drawn; each has `count` micro-batches. What differs, in words."""
+        order = list(enumerate(model.sequences))
+        rng.shuffle(order)
+        tickets = []
+        for which, sequence in order:
+            own = [feeds[which * count + number][step] for number in range(count)]
+            feed = {name: np.concatenate([each[name] for each in own]) if value.ndim else value for name, value in own[0].items()}
+            tickets.append(sequence.submit(feed))
+        for (which, sequence), ticket in zip(order, tickets):
+            split = lambda value: np.split(value, count) if count > 1 else [value]
+            for name, mine in ticket.wait().items():
+                for number, part in enumerate(split(mine), which * count):
+                    if text := self.difference(part, expected[number][step][name]):
+                        return f"micro-batch {number}: {name} {text}"
+            kept = {name: sequence.state(name) for name, _ in pairs}
+            for name, value in kept.items():
+                for number, part in enumerate(split(value), which * count):
+                    if text := self.difference(part, after[number][step][name].reshape(part.shape)):
+                        return f"micro-batch {number}: the state {name} {text}"
+                if turn:  # go on from what was read
+                    sequence.set_state(name, value)
+            if step == STEPS - 1:
+                sequence.reset()
+                if any(sequence.state(name).any() for name in kept):
+                    return f"sequence {which}: a state is not 0"
         return ""
 
     @staticmethod

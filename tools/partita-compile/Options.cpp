@@ -332,6 +332,8 @@ static std::string checkTogether(const CommandLine &command) {
   if (!compile.import.samples.empty() && compile.partition.replicas > 1)
     return "--samples and --replicas contradict each other: replicas share "
            "what lies along dimension 0";
+  if (compile.sequences > 1 && compile.states.empty())
+    return "--sequences: there are no states; give --state INPUT=OUTPUT";
   if (!compile.states.empty()) {
     const std::string state = "--state " + compile.states.front();
     if (!compile.autodiff.loss.empty() || !compile.train.optimizer.empty())
@@ -580,6 +582,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("INPUT=OUTPUT")
       ->expected(1)
       ->take_all();
+  app.add_option("--sequences", compile.sequences,
+                 "how many sequences, of clients that know nothing of each "
+                 "other, have states of their own; a step is of one of them")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 16));
   app.add_option("--length", raw.lengths,
                  "bind the length of an input that is a sequence: --length x=3 "
                  "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "

@@ -47,6 +47,7 @@ public:
         graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>();
     gathered = findGathered(function);
     microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
+    sequences = getInteger(function->getParentOp(), dist::kSequencesAttr, 1);
     if (codegen::allBackends(function, [](const codegen::Backend &backend) {
           return backend.reachesHost();
         }))
@@ -137,9 +138,10 @@ private:
             if (named && onHost.contains(named.getWeight()))
               continue;
             auto [it, isNew] = known.try_emplace(getKey(*parameter), -1);
-            // Each micro-batch has what it carries.
-            const int64_t copies =
-                named && named->hasAttr(nn::kCarriedAttr) ? microBatches : 1;
+            // Each micro-batch has what it carries, for each sequence.
+            const int64_t copies = named && named->hasAttr(nn::kCarriedAttr)
+                                       ? microBatches * sequences
+                                       : 1;
             if (isNew)
               it->second =
                   makeHeld(copies * nn::getByteSize(parameter->getType()));
@@ -364,6 +366,7 @@ private:
   const bool isSplit;
   llvm::DenseSet<Operation *> gathered;
   int64_t microBatches = 1; ///< of a step
+  int64_t sequences = 1;
   llvm::StringSet<> onHost; ///< states
   BalanceMemory memory;
   std::vector<Unit> unitOf; ///< by node

@@ -363,7 +363,8 @@ private:
         module->getAttrOfType<StringAttr>(analysis::kMixesAttr),
         module->hasAttr(dist::kFullStepsAttr),
         module->getAttrOfType<StringAttr>(plan::kEntryAttr),
-        module->getAttrOfType<StringAttr>(plan::kTrainingAttr));
+        module->getAttrOfType<StringAttr>(plan::kTrainingAttr),
+        getInteger(module, dist::kSequencesAttr, 1));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
     if (auto recomputation = function->getAttr(kRecomputationAttr))

@@ -199,17 +199,18 @@ struct PlanReserveMemoryPass
   void runOnOperation() override {
     llvm::StringMap<int64_t> peaks;
     bool learns = false;
-    int64_t microBatches = 1;
+    int64_t copies = 1; // of what is carried
     for (auto model : getOperation().getOps<plan::ModelOp>()) {
       learns = model.getEntry() == "train";
-      microBatches = model.getMicroBatches();
+      copies =
+          model.getMicroBatches() * static_cast<int64_t>(model.getSequences());
     }
     StateMemory memory;
     for (auto weight : getOperation().getOps<nn::WeightOp>()) {
       if (weight->hasAttr(nn::kOnHostAttr))
         memory.onHost.insert(weight.getSymName());
       if (weight.isCarried())
-        memory.copies[weight.getSymName()] = microBatches;
+        memory.copies[weight.getSymName()] = copies;
     }
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       reserveMemory(program, workspace, learns, memory);

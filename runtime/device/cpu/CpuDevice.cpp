@@ -252,7 +252,7 @@ Status CpuDevice::findStates() {
     const abi::State &state =
         *plan.states()->Get(static_cast<unsigned>(slot.offset()));
     const StatePart part(plan, state, index);
-    const auto copies = static_cast<size_t>(runtime::copiesOf(plan, state));
+    const size_t copies = runtime::countStateCopies(plan, state);
     const size_t stride = (part.bytes() + abi::kSlotAlignment - 1) /
                           abi::kSlotAlignment * abi::kSlotAlignment;
     bool isNew = false;
@@ -260,13 +260,13 @@ Status CpuDevice::findStates() {
     if (!found)
       return found.status();
     state_bytes += copies * stride;
-    for (size_t copy = 0; copy < copies; ++copy)
+    for (size_t copy : runtime::stateCopies(plan, program, state))
       places.push_back(*found + copy * stride);
     if (!isNew || state.weight() < 0)
       continue;
     const uint8_t *initial = weights[static_cast<size_t>(state.weight())];
-    for (uint8_t *place : places)
-      part.take(initial, place);
+    for (size_t copy = 0; copy < copies; ++copy)
+      part.take(initial, *found + copy * stride);
     if (weights_are_mapped)
       releasePages(const_cast<uint8_t *>(initial),
                    static_cast<size_t>(state.bytes()));

@@ -170,9 +170,8 @@ void CudaDevice::placeStates() {
     if (state.used)
       continue;
     state.used = true;
-    state.copies.resize(static_cast<size_t>(copiesOf(plan, described)));
     state.bytes = aligned(static_cast<size_t>(partBytes(described))) *
-                  state.copies.size();
+                  countStateCopies(plan, described);
     if (!described.on_host())
       state_bytes += state.bytes;
   }
@@ -302,8 +301,9 @@ Status CudaDevice::findStates() {
                               described.on_host(), state.is_new);
     if (!found)
       return found.status();
-    for (size_t copy = 0; copy < state.copies.size(); ++copy)
-      state.copies[copy] = *found + copy * (state.bytes / state.copies.size());
+    const size_t bytes = state.bytes / countStateCopies(plan, described);
+    for (size_t copy : stateCopies(plan, program, described))
+      state.copies.push_back(*found + copy * bytes);
   }
   return Status();
 }

@@ -17,9 +17,9 @@ come together share a step, and steps overlap; calls of a trainer follow one ano
 
 from ._compile import compile
 from ._library import API_VERSION, Error, InputError
-from ._model import Model, Profile, Ticket
+from ._model import Model, Profile, Sequence, Ticket
 from ._ports import Port
 from ._states import State
 from ._trainer import Evaluation, Position, Step, Trainer
 
-__all__ = ["API_VERSION", "Error", "Evaluation", "InputError", "Model", "Port", "Position", "Profile", "State", "Step", "Ticket", "Trainer", "compile"]
+__all__ = ["API_VERSION", "Error", "Evaluation", "InputError", "Model", "Port", "Position", "Profile", "Sequence", "State", "Step", "Ticket", "Trainer", "compile"]

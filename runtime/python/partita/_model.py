@@ -49,6 +49,33 @@ class Ticket:
         return self._outputs
 
 
+class Sequence:
+    """A text or a sound with states of its own (partita-compile --sequences): one of `Model.sequences`. One thread at a time may call its methods."""
+
+    def __init__(self, model: Model, number: int):
+        self._model, self.number = model, number
+
+    def submit(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> Ticket:
+        """As `Model.submit`, for the next steps of the sequence."""
+        return self._model._submit(self.number, inputs, named)
+
+    def run(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
+        """As `Model.run`, likewise."""
+        return self.submit(inputs, **named).wait()
+
+    def reset(self) -> None:
+        """Makes the states of the sequence 0, for the calls that follow."""
+        check(library.partita_reset_sequence(self._model._handle(), self.number))
+
+    def state(self, name: str) -> np.ndarray:
+        """A copy of a state, when what was submitted is done."""
+        return self._model._states.get(self._model._handle(), name, self.number)
+
+    def set_state(self, name: str, value: np.ndarray) -> None:
+        """Replaces a state, when what was submitted is done. The array must have its type and shape."""
+        self._model._states.set(self._model._handle(), name, value, self.number)
+
+
 class Model:
     """An artifact that partita-compile wrote, loaded onto its devices.
 
@@ -73,9 +100,10 @@ class Model:
         self.dimensions = self._dimensions()
         self.inputs = read_ports(self._model, library.partita_input_count, library.partita_input, self.dimensions)
         self.outputs = read_ports(self._model, library.partita_output_count, library.partita_output, self.dimensions)
-        self._states = States("model", library.partita_state_count, library.partita_describe_state, library.partita_get_state, library.partita_set_state,
-                              self._model)
+        self._states = States("model", library.partita_state_count, library.partita_describe_state, library.partita_get_sequence_state,
+                              library.partita_set_sequence_state, self._model)
         self.states: dict[str, State] = self._states.by_name  # what steps go on from (partita-compile --state)
+        self._sequences: int = library.partita_sequence_count(self._model)
         self._places = Places(len(self.outputs))
         self.step_samples: int = library.partita_step_samples(self._model)
         self.remark: str = library.partita_remark(self._model).decode()  # what the user should know of how it was loaded, in lines
@@ -93,9 +121,17 @@ class Model:
             raise Error("the model is closed")
         return self._model
 
+    @property
+    def sequences(self) -> tuple[Sequence, ...]:
+        """Those that have states of their own (partita-compile --sequences)."""
+        return tuple(Sequence(self, number) for number in range(self._sequences))
+
     def submit(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> Ticket:
         """Hands samples to the devices. Blocks while too many wait. Inputs must not change until the ticket's `wait` has returned. A model with one
         input takes its array without a name."""
+        return self._submit(0, inputs, named)
+
+    def _submit(self, sequence: int, inputs, named) -> Ticket:
         arrays, samples, sizes = as_inputs(self.inputs, inputs, named)
         for name, known in self.dimensions.items():
             sizes.setdefault(name, known[-1])
@@ -106,7 +142,7 @@ class Model:
         ticket = ctypes.c_uint64()
         places = list(outputs.values())
         exact = (ctypes.c_int64 * max(1, len(self.dimensions)))(*(sizes[name] for name in self.dimensions))
-        check(library.partita_submit_sized(self._handle(), exact, addresses(arrays), samples, addresses(places), ctypes.byref(ticket)))
+        check(library.partita_submit_sequence(self._handle(), sequence, exact, addresses(arrays), samples, addresses(places), ctypes.byref(ticket)))
         self._under_way[ticket.value] = arrays + places
         return Ticket(self, ticket.value, outputs)
 
@@ -115,16 +151,16 @@ class Model:
         return self.submit(inputs, **named).wait()
 
     def reset(self) -> None:
-        """Makes all states 0, as they were at first, when what was submitted is done."""
+        """Makes all states 0, as they were at first, for the calls that follow."""
         check(library.partita_reset_states(self._handle()))
 
     def state(self, name: str) -> np.ndarray:
-        """A copy of a state, when what was submitted is done."""
-        return self._states.get(self._handle(), name)
+        """A copy of a state, when what was submitted is done. Of a model with several sequences, the first one's."""
+        return Sequence(self, 0).state(name)
 
     def set_state(self, name: str, value: np.ndarray) -> None:
         """Replaces a state, when what was submitted is done. The array must have its type and shape."""
-        self._states.set(self._handle(), name, value)
+        Sequence(self, 0).set_state(name, value)
 
     def profile(self) -> Profile:
         """What was computed since the model was opened; steps under way do not count."""

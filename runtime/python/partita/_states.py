@@ -42,16 +42,17 @@ class States:
             raise Error(f"the {self._object} has no state '{name}'; it has {', '.join(self.by_name) or 'none'}")
         return list(self.by_name).index(name), self.by_name[name]
 
-    def get(self, handle: ctypes.c_void_p, name: str) -> np.ndarray:
+    def get(self, handle: ctypes.c_void_p, name: str, *which: int) -> np.ndarray:
+        """`which`: what the function wants besides, such as a sequence."""
         index, state = self._find(name)
         array = np.empty(state.shape, state.dtype)
-        check(self._get(handle, index, array.ctypes.data, array.nbytes))
+        check(self._get(handle, *which, index, array.ctypes.data, array.nbytes))
         return array
 
-    def set(self, handle: ctypes.c_void_p, name: str, value: np.ndarray) -> None:
+    def set(self, handle: ctypes.c_void_p, name: str, value: np.ndarray, *which: int) -> None:
         index, state = self._find(name)
         array = np.asarray(value)
         if array.dtype != state.dtype or array.shape != state.shape:
             raise Error(f"the state '{name}' is given as {array.dtype} {list(array.shape)}, but {state.dtype} {list(state.shape)} is needed")
         array = np.ascontiguousarray(array)
-        check(self._set(handle, index, array.ctypes.data, array.nbytes))
+        check(self._set(handle, *which, index, array.ctypes.data, array.nbytes))

@@ -1,5 +1,7 @@
 // RUN: partita-opt --split-input-file --nn-carry-states="states=past*=present*" %s 2>/dev/null | FileCheck %s
 // RUN: partita-opt --split-input-file --nn-carry-states="states=past*=present*" %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: partita-opt --split-input-file --nn-carry-states="states=past*=present* sequences=4" %s 2>/dev/null | FileCheck %s --check-prefix=SEQUENCES
+// SEQUENCES: module attributes {dist.full_micro_batches, dist.full_steps, dist.sequences = 4 : i64}
 // RUN: not partita-opt --split-input-file --nn-carry-states="states=old=present1" %s 2>&1 | FileCheck %s --check-prefix=NONE
 
 // NONE: error: --state old=present1: the model has no input 'old'; its inputs are 'x', 'past1', 'past2'

@@ -235,6 +235,11 @@ TEST_F(Capi, NoModelIsAnErrorInWords) {
   fails(partita_get_state(nullptr, 0, &state, sizeof state));
   fails(partita_set_state(nullptr, 0, &state, sizeof state));
   fails(partita_reset_states(nullptr));
+  EXPECT_EQ(partita_sequence_count(nullptr), 0);
+  fails(partita_submit_sequence(nullptr, 0, nullptr, in, 4, out, &ticket));
+  fails(partita_get_sequence_state(nullptr, 0, 0, &state, sizeof state));
+  fails(partita_set_sequence_state(nullptr, 0, 0, &state, sizeof state));
+  fails(partita_reset_sequence(nullptr, 0));
   fails(partita_run(nullptr, in, 4, out));
   fails(partita_submit(nullptr, in, 4, out, &ticket));
   fails(partita_run_sized(nullptr, nullptr, in, 4, out));
@@ -244,6 +249,20 @@ TEST_F(Capi, NoModelIsAnErrorInWords) {
   fails(partita_get_device_profile(nullptr, 0, &device));
   partita_default_options(nullptr);
   EXPECT_STREQ(partita_last_error(), "there is no place for partita_options");
+}
+
+TEST_F(Capi, AModelHasOneSequence) {
+  partita_model *model = nullptr;
+  ASSERT_EQ(partita_open(path.c_str(), nullptr, &model), PARTITA_OK);
+  EXPECT_EQ(partita_sequence_count(model), 1);
+  for (int sequence : {-1, 1}) {
+    EXPECT_EQ(partita_reset_sequence(model, sequence), PARTITA_ERROR);
+    EXPECT_EQ(partita_last_error(),
+              "there is no sequence " + std::to_string(sequence) +
+                  ": the model was compiled for 1 sequence (partita-compile "
+                  "--sequences)");
+  }
+  partita_close(model);
 }
 
 TEST_F(Capi, NegativeOptionsAreErrors) {

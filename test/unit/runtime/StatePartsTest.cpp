@@ -193,6 +193,40 @@ TEST(StateParts, BringRingsIntoTheirOrder) {
                                          14, 15, 22, 23, 18, 19, 20, 21}));
 }
 
+TEST(StateParts, HaveCopiesForEachSequence) {
+  // A frame with two copies, three micro-batches, and two sequences.
+  flatbuffers::FlatBufferBuilder b;
+  auto frames = b.CreateVector(std::vector{
+      abi::CreateFrame(b, 64, b.CreateVector(std::vector<int64_t>{0, 64}))});
+  abi::ProgramBuilder program(b);
+  program.add_frames(frames);
+  auto programs = b.CreateVector(std::vector{program.Finish()});
+  auto name = b.CreateString("s");
+  std::vector<flatbuffers::Offset<abi::State>> tables;
+  for (auto role : {abi::StateRole::carried, abi::StateRole::parameter}) {
+    abi::StateBuilder state(b);
+    state.add_name(name);
+    state.add_role(role);
+    tables.push_back(state.Finish());
+  }
+  auto states = b.CreateVector(tables);
+  abi::PlanBuilder builder(b);
+  builder.add_micro_batches(3);
+  builder.add_sequences(2);
+  builder.add_programs(programs);
+  builder.add_states(states);
+  b.Finish(builder.Finish());
+  const auto &plan = *flatbuffers::GetRoot<abi::Plan>(b.GetBufferPointer());
+  const abi::Program &first = *plan.programs()->Get(0);
+  EXPECT_EQ(sequenceStride(plan, first), 4); // so that 4 % 2 is 0
+  EXPECT_EQ(countStateCopies(plan, *plan.states()->Get(0)), 6u);
+  EXPECT_EQ(stateCopies(plan, first, *plan.states()->Get(0)),
+            (std::vector<size_t>{0, 1, 2, 0, 3, 4, 5, 3}));
+  // What all micro-batches share, all sequences share.
+  EXPECT_EQ(stateCopies(plan, first, *plan.states()->Get(1)),
+            std::vector<size_t>{0});
+}
+
 TEST(StateParts, AreRefusedIfTheyFitNoMesh) {
   EXPECT_EQ(errorOf({2}, {4}, {{1, 1, 2, {0}}}),
             "is cut in dimension 1, which it does not have, or twice");

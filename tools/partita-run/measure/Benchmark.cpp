@@ -328,8 +328,9 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
         context.job.fail(status);
     if (i >= steps)
       continue;
-    Expected<uint64_t> next =
-        context.session->submit(whole[size_t(i % kMost)]->binding);
+    runtime::StepBinding &binding = whole[size_t(i % kMost)]->binding;
+    binding.sequence = int(i % context.model.plan->sequences());
+    Expected<uint64_t> next = context.session->submit(binding);
     if (!next)
       context.job.fail(next.status());
     ticket = *next;

@@ -111,6 +111,9 @@ std::string statesText(const abi::Plan &plan) {
     }
     result += "], " + abi::bytesText(runtime::stepBytes(plan, *state)) + "\n";
   }
+  if (plan.sequences() > 1)
+    result += "each of " + std::to_string(plan.sequences()) +
+              " sequences has such states\n";
   return result;
 }
 
@@ -275,6 +278,7 @@ static Json toJson(const Model &model) {
       {"outputs", portsJson(model.outputs)},
       {"bound_inputs", portsJson(model.boundInputs)},
       {"states", statesJson(plan)},
+      {"sequences", plan.sequences()},
       {"input_collections", collectionsJson(model.inputCollections)},
       {"output_collections", collectionsJson(model.outputCollections)},
       {"transfers", Json::array()},
