@@ -195,13 +195,44 @@ private:
     moveBack(ofResult);
   }
 
+  /// What reads a state is on one stage with what writes it, and with all
+  /// between them. So its ops stand close to each other.
+  Operation *findFirstReader(Carried state) {
+    Operation *first = getEnd();
+    for (Operation *user : state.parameter->getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    return first;
+  }
+
+  /// The place behind `value` and all that reads a state, also where that has
+  /// another form: there its new value may lie where the old one was.
+  OpBuilder afterReaders(nn::ParameterOp state, Value value) {
+    Operation *last = value.getDefiningOp() ? value.getDefiningOp() : state;
+    SmallVector<Operation *> left = {state};
+    llvm::DenseSet<Operation *> seen;
+    while (!left.empty())
+      for (Operation *user : left.pop_back_val()->getUsers()) {
+        if (user == getEnd() || !seen.insert(user).second)
+          continue;
+        if (last->isBeforeInBlock(user))
+          last = user;
+        if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::ConcatOp,
+                nn::GatherOp>(user))
+          left.push_back(user);
+      }
+    OpBuilder after(last);
+    after.setInsertionPointAfter(last);
+    return after;
+  }
+
   /// Of an output that is longer than the state, what comes last.
-  Value keepEnd(Value value, nn::WeightOp state) {
-    auto type = cast<RankedTensorType>(state.getType());
+  Value keepEnd(Value value, nn::ParameterOp parameter) {
+    RankedTensorType type = parameter.getType();
     const std::optional<unsigned> dim = findGrown(type, value.getType());
     if (!dim)
       return value;
-    ImplicitLocOpBuilder at(value.getLoc(), OpBuilder(getEnd()));
+    ImplicitLocOpBuilder at(value.getLoc(), afterReaders(parameter, value));
     const Term grown(at, value);
     SmallVector<int64_t> starts(type.getRank());
     starts[*dim] = grown.shape()[*dim] - type.getDimSize(*dim);
@@ -230,14 +261,15 @@ private:
     state.weight->setAttr(
         nn::kRingPlaceAttr,
         FlatSymbolRefAttr::get(place.weight.getSymNameAttr()));
-    ImplicitLocOpBuilder first(loc, behind);
+    ImplicitLocOpBuilder first(loc, OpBuilder(findFirstReader(state)));
     const Term ring(first, state.parameter);
     const Term entries =
         analysis::readRing(ring, Term(first, place.parameter), dim);
     state.parameter.getResult().replaceAllUsesExcept(
         entries, entries.get().getDefiningOp());
 
-    ImplicitLocOpBuilder last(concat.getLoc(), OpBuilder(getEnd()));
+    ImplicitLocOpBuilder last(concat.getLoc(),
+                              afterReaders(state.parameter, concat));
     const int64_t size = ring.shape()[dim],
                   added = concat.getType().getDimSize(dim) - size;
     SmallVector<int64_t> starts(ring.rank());
@@ -289,7 +321,8 @@ private:
         for (const auto &[value, weight] : ring->second)
           add(value, weight);
       } else {
-        add(keepEnd(result.get(), state->second.weight), state->second.weight);
+        add(keepEnd(result.get(), state->second.parameter),
+            state->second.weight);
       }
     }
     values.append(last);
