@@ -109,8 +109,10 @@ Status Executor::prepare() {
   std::vector<int> movable;
   if (!measure && !search && device->isHost())
     for (auto [slot, port] : findDirectPorts(program)) {
+      // A stage that reads where the one before has its bytes keeps that one
+      // from its next step, which is another sequence's.
       if (port.kind == DirectPort::Kind::channel
-              ? !sendsFromHost(port.index)
+              ? !sendsFromHost(port.index) || plan.sequences() > 1
               : (port.kind == DirectPort::Kind::output &&
                  !storesOutput(port.index)) ||
                     !lastsAsLong(slot, port))

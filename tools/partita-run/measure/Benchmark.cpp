@@ -315,9 +315,13 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
   for (int64_t i = 0; i < std::min(steps, kMost); ++i)
     whole.push_back(std::make_unique<WholeStep>(context, feed));
   // New memory costs a page fault for each of its pages.
-  for (const auto &each : whole)
-    if (Status status = context.session->run(each->binding); !status.ok())
+  const int64_t sequences = context.model.plan->sequences();
+  for (int64_t i = 0; i < std::max(std::min(steps, kMost), sequences); ++i) {
+    runtime::StepBinding &binding = whole[size_t(i) % whole.size()]->binding;
+    binding.sequence = int(i % sequences);
+    if (Status status = context.session->run(binding); !status.ok())
       context.job.fail(status);
+  }
   std::array<uint64_t, size_t(kMost)> tickets = {};
   context.job.barrier();
   auto begin = std::chrono::steady_clock::now();
@@ -329,7 +333,7 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
     if (i >= steps)
       continue;
     runtime::StepBinding &binding = whole[size_t(i % kMost)]->binding;
-    binding.sequence = int(i % context.model.plan->sequences());
+    binding.sequence = int(i % sequences);
     Expected<uint64_t> next = context.session->submit(binding);
     if (!next)
       context.job.fail(next.status());
