@@ -27,6 +27,9 @@ public:
   std::string verify() const {
     if (plan.micro_batches() < 1 || plan.micro_batches() > kMostMicroBatches)
       return "says it has " + number(plan.micro_batches()) + " micro-batches";
+    if (plan.sequences() < 1 || plan.sequences() > kMostMicroBatches ||
+        (plan.sequences() > 1 && !plan.full_steps()))
+      return "says it has " + number(plan.sequences()) + " sequences";
     if (!length(plan.devices()))
       return "has no device";
     for (const auto *ports :

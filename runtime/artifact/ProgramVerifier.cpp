@@ -13,6 +13,8 @@
 #include "runtime/base/Slots.h"
 #include "runtime/base/StateParts.h"
 
+#include <numeric>
+
 namespace partita::runtime {
 namespace {
 
@@ -37,6 +39,8 @@ public:
     for (int64_t i = 0; i < length(program.frames()); ++i)
       if (std::string e = frameError(*program.frames()->Get(i)); !e.empty())
         return "frame " + number(i) + " " + e;
+    if (std::string e = sequencesError(); !e.empty())
+      return e;
     for (int64_t i = 0; i < length(program.slots()); ++i)
       if (std::string e = slotError(*program.slots()->Get(i)); !e.empty())
         return "slot " + number(i) + " " + e;
@@ -73,6 +77,19 @@ private:
           !e.empty())
         return "has a copy " + number(i) + " that " + e;
     return "";
+  }
+
+  /// Devices count the micro-batches of all sequences
+  /// (runtime::sequenceStride).
+  std::string sequencesError() const {
+    constexpr int64_t kMost = int64_t(1) << 24;
+    int64_t stride = plan.micro_batches();
+    for (int64_t i = 0; i < length(program.frames()) && stride <= kMost; ++i)
+      stride = std::lcm(stride, length(program.frames()->Get(i)->copies()));
+    return plan.sequences() == 1 || stride <= kMost / plan.sequences()
+               ? ""
+               : "has too many copies of frames for " +
+                     number(plan.sequences()) + " sequences";
   }
 
   /// A lane lies where the sum lies for some micro-batches.

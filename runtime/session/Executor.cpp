@@ -161,7 +161,8 @@ Status Executor::prepare() {
 }
 
 void Executor::prepareSequences() {
-  stride = sequenceStride(plan, program);
+  if (plan.sequences() > 1)
+    stride = sequenceStride(plan, program);
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].state_slot >= 0)
       state_entries.push_back(i);

@@ -347,6 +347,8 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
   };
   const std::vector<Row> rows = {
       {"micro-batches", [](PlanSpec &p) { p.micro_batches = 0; }},
+      {"says it has 0 sequences", [](PlanSpec &p) { p.sequences = 0; }},
+      {"says it has 2 sequences", [](PlanSpec &p) { p.sequences = 2; }},
       {"no axis 3", [](PlanSpec &p) { p.inputs[0].batch_axis = 3; }},
       {"which cannot be split",
        [](PlanSpec &p) {
