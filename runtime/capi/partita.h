@@ -154,8 +154,8 @@ PARTITA_API int partita_api_version(void);
 /* Why the last call of this thread failed; "" if none did. The text is valid
  * until the thread's next call. */
 PARTITA_API const char *partita_last_error(void);
-/* Whether the reason was a value in an input, such as an index that the model
- * does not allow. The model is as good as before. A server answers that the
+/* Whether the reason was an input: a value, such as an index that the model does
+ * not allow, or its size. The model is as good as before. A server answers that the
  * request was wrong, and not that the server is. */
 PARTITA_API int partita_last_error_in_input(void);
 

@@ -177,13 +177,13 @@ int64_t Model::samples() const {
 runtime::Status Model::checkSamples(int64_t samples) const {
   const int64_t each = this->samples(), step = each * microBatches;
   if (plan->full_steps() && samples % step != 0)
-    return runtime::Status::error(
+    return runtime::Status::inputError(
         "a step is of " + abi::countOf(microBatches, "micro-batch", "es") +
         " of " + abi::countOf(each, "sample") + ": give a multiple of " +
         std::to_string(step) + " samples, not " + std::to_string(samples));
   if (!plan->full_micro_batches() || samples % each == 0)
     return runtime::Status();
-  return runtime::Status::error(
+  return runtime::Status::inputError(
       "the model combines the samples of a micro-batch with each other, so a "
       "micro-batch cannot be filled up: give a multiple of " +
       std::to_string(each) + " samples, not " + std::to_string(samples));

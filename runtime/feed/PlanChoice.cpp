@@ -227,16 +227,16 @@ PlanChoice::choose(const std::vector<int64_t> &wanted) const {
       asked += (asked.empty() ? "" : ", ") + std::to_string(wanted[d]) + " " +
                names[d] + " (there are plans for " + listText(sizesOf(d)) + ")";
   if (least == 0)
-    return Status::error("the samples are too large: they have " + asked +
+    return Status::inputError("the samples are too large: they have " + asked +
                          "; compile the model with larger sizes of --dim");
   if (!isMasked)
-    return Status::error("the samples have " + asked +
+    return Status::inputError("the samples have " + asked +
                          "; compile the model with their size too" +
                          (length(models[best.plan]->plan->states()) != 0
                               ? ": a model with states pads no samples"
                               : ", or with --mask INPUT, so that samples may "
                                 "be padded"));
-  return Status::error(
+  return Status::inputError(
       "the samples have " + asked + ", and cannot be padded: " + other_axis +
       " varies with these sizes in another way, so it is not known how long "
       "it is for them");
@@ -257,7 +257,7 @@ PlanChoice::choose(const InputTensors &inputs) const {
       int64_t &size = wanted[size_t(d)];
       std::string &by = saidBy[size_t(d)];
       if (size >= 0 && size != has && !isBatch(size_t(d)))
-        return Status::error(
+        return Status::inputError(
             "the inputs '" + by + "' and '" + models[0]->inputs[i].name +
             "' do not fit: they have " + std::to_string(size) + " and " +
             std::to_string(has) + " " + names[size_t(d)]);
