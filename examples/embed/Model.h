@@ -42,18 +42,31 @@ public:
       outputs.back().size = sizeof(partita_port);
       check(partita_output(opened, i, &outputs.back()));
     }
+    for (size_t i = 0; i < partita_dimension_count(opened); ++i) {
+      dimensions.push_back({});
+      dimensions.back().size = sizeof(partita_dimension);
+      check(partita_get_dimension(opened, i, &dimensions.back()));
+    }
   }
 
-  /// A pointer for each input and output; see partita_submit.
+  /// A pointer for each input and output; see partita_submit_sequence. `sizes`:
+  /// one for each dimension; none: the largest.
   uint64_t submit(const std::vector<const void *> &in, int64_t samples,
-                  const std::vector<void *> &out) {
+                  const std::vector<void *> &out,
+                  const std::vector<int64_t> &sizes = {}, int sequence = 0) {
     uint64_t ticket = 0;
-    check(partita_submit(model.get(), in.data(), samples, out.data(), &ticket));
+    check(partita_submit_sequence(model.get(), sequence,
+                                  sizes.empty() ? nullptr : sizes.data(),
+                                  in.data(), samples, out.data(), &ticket));
     return ticket;
   }
   void wait(uint64_t ticket) { check(partita_wait(model.get(), ticket)); }
 
   bool hasStates() const { return partita_state_count(model.get()) > 0; }
+  int sequences() const { return partita_sequence_count(model.get()); }
+  void reset(int sequence) {
+    check(partita_reset_sequence(model.get(), sequence));
+  }
   int64_t stepSamples() const { return partita_step_samples(model.get()); }
 
   /// What was computed.
@@ -65,6 +78,7 @@ public:
   }
 
   std::vector<partita_port> inputs, outputs;
+  std::vector<partita_dimension> dimensions; ///< those with several sizes
 
 private:
   static void check(partita_status status) {

@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 
 from hostile import WIDE_MODEL, check_few_connections, check_large, check_slow
+from sequences import check_sequences
 from server import WIDTH, Failure, Server, expect, request_of, run
 
 CLIENTS, REQUESTS = 6, 20
@@ -169,6 +170,7 @@ def check_server(prefix, embed, artifact, inputs, outputs, work):
         (work / "wide.onnxtxt").write_text(WIDE_MODEL)
         run(prefix / "bin" / "partita-compile", work / "wide.onnxtxt", "-o", work / "wide.partita")
         print(check_large(program, work / "wide.partita"))
+        check_sequences(prefix, program, work)
 
 
 def npy_of(raw, kind, shape):

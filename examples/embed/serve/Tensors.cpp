@@ -101,8 +101,10 @@ void addValue(std::string_view text, std::vector<uint8_t> &bytes) {
 std::string shapeText(const partita_port &port) {
   std::string text;
   for (int d = 0; d < port.rank; ++d)
-    text += (d ? ", " : "") +
-            (d == port.batch_axis ? "N" : std::to_string(port.shape[d]));
+    text += (d ? ", " : "") + (d == port.batch_axis
+                                   ? "N"
+                                   : (port.dimensions[d] < 0 ? "" : "up to ") +
+                                         std::to_string(port.shape[d]));
   return "[" + text + "]";
 }
 
@@ -120,16 +122,30 @@ struct Input {
 
 /// How many samples a tensor of that shape has.
 int64_t countSamples(const std::vector<int64_t> &shape,
-                     const partita_port &port) {
+                     const partita_port &port,
+                     std::vector<int64_t> *sizes = nullptr) {
   int64_t samples = 1;
   bool fits = shape.size() == size_t(port.rank);
   for (int d = 0; fits && d < port.rank; ++d) {
-    const int64_t entries = shape[size_t(d)];
+    const int64_t entries = shape[size_t(d)], size = entries - port.extra[d];
     if (d == port.batch_axis && port.shape[d] > 0 && entries > 0 &&
-        entries % port.shape[d] == 0)
+        entries % port.shape[d] == 0) {
       samples = entries / port.shape[d];
-    else
+    } else if (const int dimension = port.dimensions[d]; dimension >= 0) {
+      // The port's own is the largest.
+      fits = size >= 0 && entries <= port.shape[d];
+      if (!fits || !sizes)
+        continue;
+      int64_t &known = (*sizes)[size_t(dimension)];
+      if (known >= 0 && known != size)
+        throw WrongRequest(std::string("'") + port.name +
+                           "' and another input have different sizes: " +
+                           std::to_string(size) + " and " +
+                           std::to_string(known));
+      known = size;
+    } else {
       fits = entries == port.shape[d];
+    }
   }
   if (fits)
     return samples;
@@ -139,6 +155,26 @@ int64_t countSamples(const std::vector<int64_t> &shape,
   if (port.whole)
     text += std::string("; samples cannot be split: ") + port.whole;
   throw WrongRequest(text);
+}
+
+/// The shape of so many samples of the given sizes.
+std::vector<int64_t> shapeOf(const partita_port &port, const Samples &samples) {
+  std::vector<int64_t> shape(port.shape, port.shape + port.rank);
+  for (int d = 0; d < port.rank; ++d)
+    if (port.dimensions[d] >= 0)
+      shape[size_t(d)] =
+          samples.sizes[size_t(port.dimensions[d])] + port.extra[d];
+  if (port.batch_axis >= 0)
+    shape[size_t(port.batch_axis)] *= samples.count;
+  return shape;
+}
+
+/// Bytes of a tensor of this shape.
+size_t bytesOf(const partita_port &port, const std::vector<int64_t> &shape) {
+  size_t bytes = visitType(port.type, [](auto type) { return sizeof type; });
+  for (int64_t size : shape)
+    bytes *= size_t(size);
+  return bytes;
 }
 
 /// What the parser tells of a request, in the order of the text.
@@ -152,6 +188,7 @@ public:
   Events(const Model &model, int64_t most_samples)
       : model(model), most_samples(most_samples) {
     samples.inputs.resize(model.inputs.size());
+    samples.sizes.resize(model.dimensions.size(), -1);
     counts.resize(model.inputs.size());
   }
 
@@ -213,7 +250,7 @@ public:
   bool on_comment(json::string_view, Error &) { return true; }
 
 private:
-  enum class Place { Request, Inputs, Input, Shape, Data, Ignored };
+  enum class Place { Request, Parameters, Inputs, Input, Shape, Data, Ignored };
 
   bool open(bool is_list);
   bool close();
@@ -245,6 +282,12 @@ void Events::wrongKind() const {
     throw WrongRequest("an element of 'inputs' is no object");
   if (places.back() == Place::Shape || key == "shape")
     throw WrongRequest("'shape' is no list of numbers");
+  if (places.back() == Place::Request && key == "parameters")
+    throw WrongRequest("'parameters' is no object");
+  if (places.back() == Place::Parameters)
+    throw WrongRequest("'" + key +
+                       (key == "sequence_id" ? "' is no text or whole number"
+                                             : "' is neither true nor false"));
   throw WrongRequest(
       "'" + key + (key == "data" ? "' is no list of values" : "' is no text"));
 }
@@ -255,6 +298,8 @@ Events::Place Events::placeOf(bool is_list) {
     return Place::Request;
   if (outer == Place::Request && key == "inputs" && is_list && !has_inputs)
     return Place::Inputs;
+  if (outer == Place::Request && key == "parameters" && !is_list)
+    return Place::Parameters;
   if (outer == Place::Request && key == "inputs" && has_inputs)
     throw WrongRequest("'inputs' is given twice");
   if (outer == Place::Inputs && !is_list)
@@ -267,7 +312,7 @@ Events::Place Events::placeOf(bool is_list) {
     return Place::Data;
   const bool known =
       outer == Place::Request
-          ? key == "inputs" || key == "id"
+          ? key == "inputs" || key == "id" || key == "parameters"
           : outer == Place::Input && (key == "name" || key == "datatype" ||
                                       key == "shape" || key == "data");
   if (places.empty() || known || outer == Place::Inputs ||
@@ -302,6 +347,8 @@ void Events::string() {
   const Place place = places.empty() ? Place::Ignored : places.back();
   if (place == Place::Request && key == "id")
     samples.id = text;
+  else if (place == Place::Parameters && key == "sequence_id")
+    samples.sequence = text;
   else if (place == Place::Input && key == "name" && !input.name)
     input.name = text;
   else if (place == Place::Input && key == "datatype" && !input.datatype)
@@ -340,8 +387,20 @@ bool Events::plain(std::string_view value) {
     return true;
   }
   case Place::Request:
-    if (key == "inputs" || key == "id")
+    if (key == "inputs" || key == "id" || key == "parameters")
       wrongKind();
+    return true;
+  case Place::Parameters:
+    if (key == "sequence_id") {
+      if (value.find_first_not_of("-0123456789") != value.npos)
+        wrongKind();
+      samples.sequence = value;
+    } else if (key == "sequence_start" || key == "sequence_end") {
+      if (value != "true" && value != "false")
+        wrongKind();
+      (key == "sequence_start" ? samples.starts : samples.ends) =
+          value == "true";
+    }
     return true;
   case Place::Input:
     if (key == "name" || key == "datatype" || key == "shape" || key == "data")
@@ -409,8 +468,8 @@ void Events::endInput() {
   if (input.datatype.value_or("") != datatypeOf(port.type))
     throw WrongRequest(std::string("'") + port.name + "' is of the datatype " +
                        datatypeOf(port.type));
-  const int64_t count =
-      countSamples(input.shape.value_or(std::vector<int64_t>()), port);
+  const int64_t count = countSamples(
+      input.shape.value_or(std::vector<int64_t>()), port, &samples.sizes);
   if (count > most_samples)
     throw WrongRequest(std::string("'") + port.name + "' has " +
                        std::to_string(count) +
@@ -426,11 +485,12 @@ void Events::endInput() {
     input.early_bytes -= early.size();
     early = std::string();
   }
-  if (bytes.size() != size_t(count * port.bytes))
+  const size_t wanted =
+      bytesOf(port, input.shape.value_or(std::vector<int64_t>()));
+  if (bytes.size() != wanted)
     throw WrongRequest(std::string("the data of '") + port.name + "' has " +
                        std::to_string(bytes.size()) + " bytes, and " +
-                       std::to_string(count * port.bytes) +
-                       " belong to its shape");
+                       std::to_string(wanted) + " belong to its shape");
   counts[*input.port] = count;
 }
 
@@ -447,6 +507,11 @@ Samples Events::finish() {
                          std::to_string(*counts[i]));
   }
   samples.count = counts.empty() ? 1 : *counts[0];
+  // What no input says is the largest.
+  for (size_t i = 0; i < samples.sizes.size(); ++i)
+    if (const partita_dimension &dimension = model.dimensions[i];
+        samples.sizes[i] < 0)
+      samples.sizes[i] = dimension.sizes[dimension.count - 1];
   return std::move(samples);
 }
 
@@ -577,7 +642,7 @@ Samples RequestReader::finish() {
     throw WrongRequest("the request is not JSON: " + error.message());
   Samples samples = impl->parser.handler().finish();
   for (const partita_port &port : impl->model.outputs)
-    samples.outputs.emplace_back(size_t(samples.count * port.bytes));
+    samples.outputs.emplace_back(bytesOf(port, shapeOf(port, samples)));
   return samples;
 }
 
@@ -589,9 +654,7 @@ std::string writeAnswer(const Samples &samples, const Model &model,
   text += ",\"outputs\":[";
   for (size_t i = 0; i < model.outputs.size(); ++i) {
     const partita_port &port = model.outputs[i];
-    std::vector<int64_t> shape(port.shape, port.shape + port.rank);
-    if (port.batch_axis >= 0)
-      shape[size_t(port.batch_axis)] *= samples.count;
+    const std::vector<int64_t> shape = shapeOf(port, samples);
     text += std::string(i ? "," : "") + "{\"name\":" + quoted(port.name) +
             ",\"datatype\":\"" + datatypeOf(port.type) +
             "\",\"shape\":" + json::serialize(json::value_from(shape)) +
@@ -609,8 +672,9 @@ json::array describePorts(const std::vector<partita_port> &ports) {
   json::array result;
   for (const partita_port &port : ports) {
     std::vector<int64_t> shape(port.shape, port.shape + port.rank);
-    if (port.batch_axis >= 0)
-      shape[size_t(port.batch_axis)] = -1;
+    for (int d = 0; d < port.rank; ++d)
+      if (d == port.batch_axis || port.dimensions[d] >= 0)
+        shape[size_t(d)] = -1;
     result.push_back({{"name", port.name},
                       {"datatype", datatypeOf(port.type)},
                       {"shape", json::value_from(shape)}});

@@ -43,7 +43,12 @@ size_t workBytes(const Model &model, int64_t samples);
 /// A request: samples for the inputs of a model, and room for its outputs.
 struct Samples {
   std::optional<std::string> id;
+  /// Of `parameters`: the sequence that the samples go on with, as text;
+  /// whether they are its first, and its last.
+  std::optional<std::string> sequence;
+  bool starts = false, ends = false;
   int64_t count = 0;
+  std::vector<int64_t> sizes; ///< one for each of the model's dimensions
   std::vector<std::vector<uint8_t>> inputs, outputs;
 };
 
@@ -71,7 +76,8 @@ private:
 /// The text that answers a request, when its outputs have been computed.
 std::string writeAnswer(const Samples &samples, const Model &model,
                         const std::string &name);
-/// Name, datatype and shape of inputs or outputs, with -1 for the batch axis.
+/// Name, datatype and shape of inputs or outputs, with -1 for the batch axis
+/// and where sizes may differ.
 json::array describePorts(const std::vector<partita_port> &ports);
 
 #endif // EXAMPLES_EMBED_SERVE_TENSORS_H

@@ -8,6 +8,7 @@
 //   infer-server MODEL.partita [--port 8000] [--host 127.0.0.1]
 //                [--batch-delay MILLISECONDS] [--deadline SECONDS]
 //                [--samples N] [--connections N] [--workers N] [--memory MIB]
+//                [--sequence-idle SECONDS]
 //
 // Answers requests of the Open Inference Protocol, version 2:
 //
@@ -23,6 +24,9 @@
 // ask at about the same time share a step; --batch-delay says how long the
 // first may wait for others.
 //
+// Of a model with states (partita-compile --state) each request names its
+// sequence, in `parameters`: see Sequences.h.
+//
 // A request may be cut off or malicious, and a client slow; see HttpServer.h.
 // A request has at most --samples samples (those of a step, and at least 64; if
 // their text has more than 64 MiB, fewer), and its text no more than so many
@@ -36,6 +40,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HttpServer.h"
+#include "Sequences.h"
 #include "Tensors.h"
 
 #ifdef __GLIBC__
@@ -59,6 +64,7 @@ struct Options {
   std::string path;
   double batch_delay_s = 0;
   int64_t samples = 0; ///< 0: chosen by the model
+  double sequence_idle_s = 60;
   HttpOptions http;
 };
 
@@ -97,6 +103,8 @@ Options readOptions(int argc, char **argv) {
       options.http.workers = size_t(value(1, 1000));
     else if (word == "--memory" && has_value)
       options.http.memory = size_t(value(1, 1e6)) << 20;
+    else if (word == "--sequence-idle" && has_value)
+      options.sequence_idle_s = value(0, 1e6);
     else if (options.path.empty() && word[0] != '-')
       options.path = word;
     else
@@ -106,7 +114,8 @@ Options readOptions(int argc, char **argv) {
     throw std::runtime_error(
         "usage: infer-server MODEL.partita [--port 8000] [--host 127.0.0.1] "
         "[--batch-delay MILLISECONDS] [--deadline SECONDS] [--samples N] "
-        "[--connections N] [--workers N] [--memory MIB]");
+        "[--connections N] [--workers N] [--memory MIB] "
+        "[--sequence-idle SECONDS]");
   return options;
 }
 
@@ -117,8 +126,10 @@ Answer answer(const json::value &body, int status = 200) {
 /// A request for inference.
 class Inference : public Exchange {
 public:
-  Inference(Model &model, const std::string &name, int64_t most_samples)
-      : model(model), name(name), reader(model, most_samples) {}
+  Inference(Model &model, Sequences &sequences, const std::string &name,
+            int64_t most_samples)
+      : model(model), sequences(sequences), name(name),
+        reader(model, most_samples) {}
 
   void read(std::string_view text) override { reader.read(text); }
   size_t bytes() const override { return reader.bytes(); }
@@ -134,13 +145,19 @@ public:
       std::vector<void *> outputs;
       for (std::vector<uint8_t> &output : samples.outputs)
         outputs.push_back(output.data());
-      model.wait(model.submit(inputs, samples.count, outputs));
+      {
+        const auto sequence = sequences.take(samples);
+        model.wait(model.submit(inputs, samples.count, outputs, samples.sizes,
+                                sequence ? sequence->get() : 0));
+      }
       samples.inputs.clear();
       return {200, writeAnswer(samples, model, name)};
     } catch (const WrongRequest &error) {
       return ::answer({{"error", error.what()}}, 400);
     } catch (const WrongInput &error) {
       return ::answer({{"error", error.what()}}, 400);
+    } catch (const NoRoom &error) {
+      return ::answer({{"error", error.what()}}, 503);
     } catch (const std::exception &error) {
       return ::answer({{"error", error.what()}}, 500);
     }
@@ -148,16 +165,17 @@ public:
 
 private:
   Model &model;
+  Sequences &sequences;
   const std::string &name;
   RequestReader reader;
 };
 
 class InferService : public Service {
 public:
-  InferService(Model &model, std::string name, int64_t most_samples,
-               const Metrics &metrics)
-      : model(model), name(std::move(name)), most_samples(most_samples),
-        metrics(metrics) {}
+  InferService(Model &model, Sequences &sequences, std::string name,
+               int64_t most_samples, const Metrics &metrics)
+      : model(model), sequences(sequences), name(std::move(name)),
+        most_samples(most_samples), metrics(metrics) {}
 
   Plan begin(const std::string &method, const std::string &path,
              bool stopping) override {
@@ -171,7 +189,7 @@ public:
     else if (path == "/v2")
       known = answer({{"name", "partita"},
                       {"version", std::to_string(partita_api_version())},
-                      {"extensions", json::array()}});
+                      {"extensions", extensions()}});
     else if (path == of_model)
       known = answer({{"name", name},
                       {"platform", "partita"},
@@ -193,7 +211,8 @@ public:
       return {nullptr, std::move(wrong)};
     }
     if (infers)
-      return {std::make_unique<Inference>(model, name, most_samples), {}};
+      return {std::make_unique<Inference>(model, sequences, name, most_samples),
+              {}};
     return {nullptr, std::move(*known)};
   }
 
@@ -202,6 +221,13 @@ public:
   }
 
 private:
+  json::array extensions() const {
+    json::array result;
+    if (model.hasStates())
+      result.emplace_back("sequence");
+    return result;
+  }
+
   std::string metricsText() const {
     const partita_profile profile = model.profile();
     std::string text = metrics.text();
@@ -209,10 +235,14 @@ private:
                  "Steps that the model has computed.", double(profile.steps));
     Metrics::add(text, "partita_model_samples_total", "counter",
                  "Samples in these steps.", double(profile.samples));
+    if (model.hasStates())
+      Metrics::add(text, "partita_model_sequences", "gauge",
+                   "Sequences that clients have.", double(sequences.taken()));
     return text;
   }
 
   Model &model;
+  Sequences &sequences;
   const std::string name;
   const int64_t most_samples;
   const Metrics &metrics;
@@ -250,10 +280,6 @@ void run(Options options) {
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
 #endif
   Model model(options.path, options.batch_delay_s);
-  if (model.hasStates())
-    throw std::runtime_error("'" + options.path +
-                             "' has states (partita-compile --state): requests "
-                             "of several clients would go on from one another");
   for (const auto *ports : {&model.inputs, &model.outputs})
     for (const partita_port &port : *ports)
       if (!datatypeOf(port.type))
@@ -276,7 +302,8 @@ void run(Options options) {
   limitConnections(http);
   Metrics metrics;
   const std::string name = std::filesystem::path(options.path).stem().string();
-  InferService service(model, name, options.samples, metrics);
+  Sequences sequences(model, options.sequence_idle_s);
+  InferService service(model, sequences, name, options.samples, metrics);
   HttpServer server(http, service, metrics);
   std::printf("listening on http://%s:%d/v2/models/%s\n", http.host.c_str(),
               int(server.port()), name.c_str());
