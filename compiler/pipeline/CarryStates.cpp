@@ -249,6 +249,7 @@ private:
     auto concat = value.getDefiningOp<nn::ConcatOp>();
     // nn.update_slice writes along others than the first one.
     if (!concat || concat.getDim() != dim || dim == 0 ||
+        state.parameter.getType().getDimSize(dim) == 0 ||
         concat.getOperands().front() != state.parameter)
       return {};
     const Location loc = state.parameter.getLoc();
