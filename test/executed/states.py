@@ -326,9 +326,55 @@ def check_growing(work):
         for name, value in wanted.items():
             if not np.allclose(mine[name], in_turns(value, plan), rtol=1e-4, atol=1e-5):
                 raise Failure(f"growing, {plan}: {name} is\n{mine[name]}\nand should be\n{in_turns(value, plan)}")
+    # A state may have no entries.
+    compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", "--dim", "batch=2", "--dim", "words=3", "--dim", "past=0", *state)
+    np.save(work / "x.npy", growing.steps[0][0]), np.save(work / "mask.npy", np.ones((2, 3), np.int64))
+    run_artifact(work / "growing.partita", "--input", f"x={work / 'x.npy'}", "--input", f"mask={work / 'mask.npy'}", "--output", work / "out.npz")
+    if not np.allclose(np.load(work / "out.npz")["y"], growing.steps[0][2], rtol=1e-4, atol=1e-5):
+        raise Failure("growing: without a past, the prompt has other results")
     text = run([BIN / "partita-compile", work / "growing.onnx", "-o", work / "e.partita", "--dim", "batch=2", "--dim", "past=7"], expect=1)
     if "\n  dimension 'words': give it with --dim words=SIZE" not in text or "past + words" in text:
         raise Failure(f"an open dimension of a sum says\n{text}")
+    return len(plans)
+
+
+SEQUENCES_BY_PYTHON = """
+import sys, threading
+import numpy as np
+import partita
+given = np.load(sys.argv[2])
+with partita.Model(sys.argv[1], threads=1, pin=False) as model:
+    def listen(sequence, number, outputs):
+        sequence.reset()
+        for t in range(len(given) // 2):
+            outputs.append(sequence.run(x=given[f"x{t}"] * np.float32(1 - number / 4), mask=given[f"mask{t}"])["y"])
+    alone = [[] for _ in model.sequences]
+    for number, outputs in enumerate(alone):
+        listen(model.sequences[0], number, outputs)
+    for turn in range(4):
+        together = [[] for _ in model.sequences]
+        threads = [threading.Thread(target=listen, args=(model.sequences[number - turn], number, outputs)) for number, outputs in enumerate(together)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(len(mine) == len(wanted) and all(map(np.array_equal, mine, wanted)) for mine, wanted in zip(together, alone)), turn
+"""
+
+
+def check_sequences(work):
+    """Clients whose calls come as they like, with prompts and words: each gets the bits that it gets alone."""
+    growing = Growing(work / "growing.onnx")
+    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
+    plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"])
+    for plan in plans:
+        sizes = ("--dim", "batch=2", "--dim", f"words=1,{growing.PROMPT}", "--dim", f"past={growing.PAST}")
+        compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", *sizes, "--state", "past_*=present_*", "--sequences", "3", *plan)
+        np.savez(work / "in.npz", **{f"{name}{t}": in_turns(value, plan) for t, step in enumerate(growing.steps) for name, value in zip(("x", "mask"), step)})
+        command = [sys.executable, "-c", SEQUENCES_BY_PYTHON, work / "growing.partita", work / "in.npz"]
+        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
+        if done.returncode:
+            raise Failure(f"sequences, {plan}: {done.stdout}")
     return len(plans)
 
 
@@ -383,7 +429,7 @@ def test():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         compared = sum(check_form(name, number, work) for number, name in enumerate(FORMS) if not chosen or name in chosen)
-        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("stream", check_stream), ("errors", check_errors)):
+        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("sequences", check_sequences), ("stream", check_stream), ("errors", check_errors)):
             if not chosen or name in chosen:
                 compared += part(work) or 0
     if not compared:
