@@ -353,6 +353,11 @@ private:
     if (action.slot != -1 && info.access == abi::SlotAccess::written &&
         !isWritable(*program.slots()->Get(action.slot)))
       return "writes slot " + number(action.slot) + ", which is read only";
+    // Their places are looked up once; units find those of a sequence.
+    if (action.slot != -1 && plan.sequences() > 1 &&
+        program.slots()->Get(action.slot)->space() == abi::Space::state)
+      return "is of slot " + number(action.slot) +
+             ", a state, in a plan for several sequences";
     switch (info.subject) {
     case abi::ActionSubject::unit:
       return inRange(action.subject, length(program.units()))

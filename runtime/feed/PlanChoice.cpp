@@ -228,14 +228,15 @@ PlanChoice::choose(const std::vector<int64_t> &wanted) const {
                names[d] + " (there are plans for " + listText(sizesOf(d)) + ")";
   if (least == 0)
     return Status::inputError("the samples are too large: they have " + asked +
-                         "; compile the model with larger sizes of --dim");
+                              "; compile the model with larger sizes of --dim");
   if (!isMasked)
-    return Status::inputError("the samples have " + asked +
-                         "; compile the model with their size too" +
-                         (length(models[best.plan]->plan->states()) != 0
-                              ? ": a model with states pads no samples"
-                              : ", or with --mask INPUT, so that samples may "
-                                "be padded"));
+    return Status::inputError(
+        "the samples have " + asked +
+        "; compile the model with their size too" +
+        (length(models[best.plan]->plan->states()) != 0
+             ? ": a model with states pads no samples"
+             : ", or with --mask INPUT, so that samples may "
+               "be padded"));
   return Status::inputError(
       "the samples have " + asked + ", and cannot be padded: " + other_axis +
       " varies with these sizes in another way, so it is not known how long "

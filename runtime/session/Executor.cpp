@@ -163,9 +163,6 @@ Status Executor::prepare() {
 void Executor::prepareSequences() {
   if (plan.sequences() > 1)
     stride = sequenceStride(plan, program);
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].state_slot >= 0)
-      state_entries.push_back(i);
   size_t most = 0;
   for (int64_t i = 0; !device->isHost() && i < length(plan.states()); ++i)
     if (plan.states()->Get(static_cast<unsigned>(i))->role() ==
@@ -264,10 +261,6 @@ Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
   }
   if (action.slot >= 0) {
     entry.data = device->slot(action.slot, action.micro_batch);
-    if (plan.sequences() > 1 &&
-        program.slots()->Get(static_cast<unsigned>(action.slot))->space() ==
-            abi::Space::state)
-      entry.state_slot = action.slot;
     if (auto found = direct.find(action.slot); found != direct.end())
       entry.direct = &found->second;
     entry.bytes =
@@ -571,8 +564,9 @@ Status Executor::runSteps(const StepBinding &binding) {
         !status.ok())
       return status;
   }
-  if (Status status = chooseSequence(binding); !status.ok())
-    return status;
+  if (binding.begins)
+    if (Status status = beginSequence(binding.sequence); !status.ok())
+      return status;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry &entry = entries[i];
     if (entry.fed >= binding.micro_batches)
@@ -594,18 +588,15 @@ Status Executor::runSteps(const StepBinding &binding) {
 /// The number of a sequence's first micro-batch, as the device counts.
 int Executor::firstOf(int sequence) const { return sequence * stride; }
 
-Status Executor::chooseSequence(const StepBinding &binding) {
-  for (size_t i : state_entries)
-    entries[i].data =
-        device->slot(entries[i].state_slot,
-                     firstOf(binding.sequence) + entries[i].micro_batch);
-  for (int64_t i = 0; binding.begins && i < length(plan.states()); ++i) {
+/// Makes its carried states 0.
+Status Executor::beginSequence(int sequence) {
+  for (int64_t i = 0; i < length(plan.states()); ++i) {
     const auto state = static_cast<int>(i);
     const abi::State &described = *plan.states()->Get(unsigned(i));
     if (described.role() != abi::StateRole::carried || !hasState(state))
       continue;
     const auto bytes = static_cast<size_t>(partBytes(described));
-    if (Status status = forEachCopy(state, binding.sequence,
+    if (Status status = forEachCopy(state, sequence,
                                     [&](uint8_t *place, int64_t) {
                                       if (!device->isHost())
                                         return device->queue().copyIn(

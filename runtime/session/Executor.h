@@ -137,7 +137,6 @@ private:
     /// start: index of the entry of its finish.
     size_t finish = 0;
     uint8_t *data = nullptr; ///< of the slot; null for a token
-    int state_slot = -1; ///< where each sequence has data of its own; -1: none
     int64_t bytes = 0;
     Instance *instance = nullptr;
     /// run: index among the instance's movable slots, and the slot.
@@ -164,7 +163,7 @@ private:
   int slotOfState(int state) const;
   void prepareSequences();
   int firstOf(int sequence) const;
-  Status chooseSequence(const StepBinding &binding);
+  Status beginSequence(int sequence);
   template <typename Visit>
   Status forEachCopy(int state, int sequence, Visit visit) const;
   bool sendsFromHost(int channel) const;
@@ -199,7 +198,6 @@ private:
   std::vector<Entry> entries; ///< the program's actions
   std::vector<CarriedWait> carried;
   int stride = 1; ///< micro-batches of a sequence, as the device counts
-  std::vector<size_t> state_entries; ///< those with Entry.state_slot
   /// Of a device that is not the host: as many as the largest carried state of
   /// a sequence has, which begins with them.
   std::vector<uint8_t> zeros;

@@ -289,6 +289,11 @@ TEST_F(TrainingPlanTest, RefusesWrongUsesOfStates) {
        "the "
        "next step",
        [](TrainPlan &p) { p.actions().back().slot = p.w; }},
+      {"a state, in a plan for several sequences",
+       [](TrainPlan &p) {
+         p.sequences = 2;
+         p.actions().back().slot = p.w;
+       }},
       {"action 'input x', micro-batch 1 uses a state, which it may "
        "not",
        [](TrainPlan &p) { p.actions()[4].slot = p.w; }},
