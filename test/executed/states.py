@@ -228,20 +228,25 @@ np.savez(sys.argv[3], **out)
 """
 
 
+def run_python(script, what, *words):
+    """Runs a program that uses the package."""
+    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
+    command = [sys.executable, "-c", script, *map(str, words)]
+    done = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
+    if done.returncode:
+        raise Failure(f"{what}: {done.stdout}")
+
+
 def check_python(work):
     """Plans for the prompt and for words share the caches, which can be read, replaced and made 0."""
     decoder = Decoder(work / "decoder.onnx")
     ends = range(decoder.PROMPT, decoder.WORDS + 1)
-    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
     plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"], ["--data-parallel", "2", "--micro-batches", "2"])
     for plan in plans:
         decoder.compile(work / "decoder.partita", f"1,{decoder.PROMPT}", *plan)
         masks = {f"mask{end}": in_turns(decoder.mask(end), plan) for end in ends}
         np.savez(work / "in.npz", ids=in_turns(decoder.ids, plan), prompt=decoder.PROMPT, **masks)
-        command = [sys.executable, "-c", BY_PYTHON, work / "decoder.partita", work / "in.npz", work / "out.npz"]
-        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode:
-            raise Failure(f"by Python, {plan}: {done.stdout}")
+        run_python(BY_PYTHON, f"by Python, {plan}", work / "decoder.partita", work / "in.npz", work / "out.npz")
         mine = np.load(work / "out.npz")
         for turn, end in itertools.product(range(2), ends):
             decoder.compare(f"by Python, {plan}, {end} words", mine[f"{turn}.{end}"][:, -1:], in_turns(decoder.steps[end - 1][0], plan))
@@ -253,39 +258,33 @@ def check_python(work):
 
 
 class Growing:
-    """A layer of attention, whose caches are longer behind it, as PyTorch's exporters write them: the mask has a flag for each word that was and each that is new."""
+    """The same model with caches that are longer behind it, as Optimum exports them: the mask has a flag for each word that was and each that is new."""
 
-    PAST, PROMPT, WORDS = 7, 3, 12
+    SAMPLES, PAST, PROMPT, WORDS = 2, 7, 3, 12
+    STATE = ("--state", "past_key_values.*=present.*")
 
     def __init__(self, path):
-        noise = np.random.default_rng(9)
-        weights = [onnx.numpy_helper.from_array(noise.standard_normal((8, 8)).astype(np.float32), name) for name in ("wq", "wk", "wv")]
-        new = " ".join(f"{n}0 = MatMul(x, w{n}) {n}1 = Reshape(x, heads) {n}2 = Reshape({n}0, heads) {n} = Transpose<perm = [0, 2, 1, 3]>({n}2)" for n in "qkv")
-        model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
-            g (float[batch,words,8] x, int64[batch,all] mask, float[batch,2,past,4] past_key, float[batch,2,past,4] past_value)
-            => (float[batch,words,8] y, float[batch,2,all,4] present_key, float[batch,2,all,4] present_value)
-            <int64[4] heads = {{0, 0, 2, 4}}, int64[3] flat = {{0, 0, 8}}, int64[2] ones = {{1, 2}}, float low = {{-1e9}}, float zero = {{0}}, float half = {{0.5}}>
-            {{ {new} present_key = Concat<axis = 2>(past_key, k) present_value = Concat<axis = 2>(past_value, v)
-               kt = Transpose<perm = [0, 1, 3, 2]>(present_key) s0 = MatMul(q, kt) s1 = Mul(s0, half) flags = Cast<to = 9>(mask)
-               bias0 = Where(flags, zero, low) bias = Unsqueeze(bias0, ones) s2 = Add(s1, bias) p = Softmax<axis = -1>(s2)
-               o0 = MatMul(p, present_value) o1 = Transpose<perm = [0, 2, 1, 3]>(o0) y = Reshape(o1, flat) }}""")
-        model.graph.initializer.extend(weights)
-        for port in [*model.graph.input, *model.graph.output]:
-            for dimension in port.type.tensor_type.shape.dim:
-                if dimension.dim_param == "all":
-                    dimension.dim_param = "past + words"
-        onnx.save(model, path)
+        names, (kv_heads, head) = write_decoder(path, growing=True)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        self.x = noise.standard_normal((2, self.WORDS, 8)).astype(np.float32)
-        caches = [np.zeros((2, 2, 0, 4), np.float32)] * 2
-        self.steps = []  # the rows of x, the mask with room for all, and what ONNX Runtime gives
+        ids = np.random.default_rng(9).integers(1, 50, (self.SAMPLES, self.WORDS))
+        caches = {name: np.zeros((self.SAMPLES, kv_heads, 0, head), np.float32) for layer in names for name in layer[:2]}
+        self.steps = []  # what a step is given, with room for all in the mask, and what ONNX Runtime gives
         for begin, end in itertools.pairwise((0, *range(self.PROMPT, self.WORDS + 1))):
-            have, rows = caches[0].shape[2], self.x[:, begin:end]
-            mask = np.ones((2, have + end - begin), np.int64)
-            y, *caches = session.run(None, {"x": rows, "mask": mask, "past_key": caches[0], "past_value": caches[1]})
-            caches = [cache[:, :, -self.PAST :] for cache in caches]
-            self.steps.append((rows, np.concatenate([np.zeros((2, self.PAST - have), np.int64), mask], axis=1), y))
-        self.caches = dict(zip(("past_key", "past_value"), caches))
+            have = next(iter(caches.values())).shape[2]
+            mask = np.ones((self.SAMPLES, have + end - begin), np.int64)
+            given = {"input_ids": ids[:, begin:end], "position_ids": np.tile(np.arange(begin, end), (self.SAMPLES, 1))}
+            results = dict(zip([port.name for port in session.get_outputs()], session.run(None, {**given, "attention_mask": mask, **caches})))
+            caches = {name: results[name.replace("past_key_values", "present")][:, :, -self.PAST :] for name in caches}
+            unused = np.zeros((self.SAMPLES, self.PAST - have), np.int64)
+            self.steps.append(({**given, "attention_mask": np.concatenate([unused, mask], axis=1)}, results["logits"]))
+        self.caches = caches
+
+    def compile(self, model, artifact, *flags, past=PAST, words=f"1,{PROMPT}"):
+        sizes = {"batch_size": self.SAMPLES, "past_sequence_length": past, "sequence_length": words}
+        compile_model(model, artifact, "--quiet", *(word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")), *self.STATE, *flags)
+
+    def inputs(self, plan):
+        return {f"{t}.{name}": in_turns(value, plan) for t, (given, _) in enumerate(self.steps) for name, value in given.items()}
 
 
 GROWING_BY_PYTHON = """
@@ -293,49 +292,47 @@ import sys
 import numpy as np
 import partita
 given = np.load(sys.argv[2])
+step = lambda t: {name: given[f"{t}.{name}"] for name in ("input_ids", "position_ids", "attention_mask")}
 with partita.Model(sys.argv[1], threads=1, pin=False) as model:
-    assert [port.text() for port in model.inputs] == ["N, words, 8", "N, words + 7"]
-    out = {f"y{t}": model.run(x=given[f"x{t}"], mask=given[f"mask{t}"])["y"] for t in range(len(given) // 2)}
+    assert [port.text() for port in model.inputs] == ["N, sequence_length", "N, sequence_length + 7", "N, sequence_length"]
+    out = {f"logits {t}": model.run(step(t))["logits"] for t in range(len(given) // 3)}
     try:
-        model.run(x=given["x1"], mask=given["mask1"][:, 1:])
+        model.run({**step(1), "attention_mask": step(1)["attention_mask"][:, 1:]})
         raise AssertionError("a mask that is too short was taken")
     except partita.Error as error:
-        assert "but int64 [N, words + 7], with 1 words is needed" in str(error), str(error)
+        assert "but int64 [N, sequence_length + 7], with 1 sequence_length is needed" in str(error), str(error)
     out.update({name: model.state(name) for name in model.states})
 np.savez(sys.argv[3], **out)
 """
+GROWING_PLANS = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"])
 
 
 def check_growing(work):
     """A state keeps the end of an output that is longer. The mask's length follows from those of the words and of the cache, in each plan."""
     growing = Growing(work / "growing.onnx")
-    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
-    state = ("--state", "past_*=present_*")
-    plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"])
-    for plan in plans:
-        sizes = ("--dim", "batch=2", "--dim", f"words=1,{growing.PROMPT}", "--dim", f"past={growing.PAST}")
-        compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", *sizes, *state, *plan)
-        steps = {f"{name}{t}": in_turns(value, plan) for t, step in enumerate(growing.steps) for name, value in zip(("x", "mask"), step)}
-        np.savez(work / "in.npz", **steps)
-        command = [sys.executable, "-c", GROWING_BY_PYTHON, work / "growing.partita", work / "in.npz", work / "out.npz"]
-        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode:
-            raise Failure(f"growing, {plan}: {done.stdout}")
+    for plan in GROWING_PLANS:
+        growing.compile(work / "growing.onnx", work / "growing.partita", *plan)
+        np.savez(work / "in.npz", **growing.inputs(plan))
+        run_python(GROWING_BY_PYTHON, f"growing, {plan}", work / "growing.partita", work / "in.npz", work / "out.npz")
         mine = np.load(work / "out.npz")
-        wanted = {**{f"y{t}": y for t, (_, _, y) in enumerate(growing.steps)}, **growing.caches}
-        for name, value in wanted.items():
-            if not np.allclose(mine[name], in_turns(value, plan), rtol=1e-4, atol=1e-5):
-                raise Failure(f"growing, {plan}: {name} is\n{mine[name]}\nand should be\n{in_turns(value, plan)}")
+        for name, value in {**{f"logits {t}": logits for t, (_, logits) in enumerate(growing.steps)}, **growing.caches}.items():
+            wanted = in_turns(value, plan)
+            if mine[name].shape != wanted.shape or not np.abs(mine[name] - wanted).max() <= 1e-4 * np.abs(wanted).max():
+                raise Failure(f"growing, {plan}: {name} is\n{mine[name]}\nand should be\n{wanted}")
     # A state may have no entries.
-    compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", "--dim", "batch=2", "--dim", "words=3", "--dim", "past=0", *state)
-    np.save(work / "x.npy", growing.steps[0][0]), np.save(work / "mask.npy", np.ones((2, 3), np.int64))
-    run_artifact(work / "growing.partita", "--input", f"x={work / 'x.npy'}", "--input", f"mask={work / 'mask.npy'}", "--output", work / "out.npz")
-    if not np.allclose(np.load(work / "out.npz")["y"], growing.steps[0][2], rtol=1e-4, atol=1e-5):
+    growing.compile(work / "growing.onnx", work / "growing.partita", past=0, words=growing.PROMPT)
+    given, logits = growing.steps[0]
+    for name, value in given.items():
+        np.save(work / f"{name}.npy", value[:, -growing.PROMPT :])
+    inputs = (word for name in given for word in ("--input", f"{name}={work / name}.npy"))
+    run_artifact(work / "growing.partita", *inputs, "--output", work / "out.npz")
+    if not np.abs(np.load(work / "out.npz")["logits"] - logits).max() <= 1e-4 * np.abs(logits).max():
         raise Failure("growing: without a past, the prompt has other results")
-    text = run([BIN / "partita-compile", work / "growing.onnx", "-o", work / "e.partita", "--dim", "batch=2", "--dim", "past=7"], expect=1)
-    if "\n  dimension 'words': give it with --dim words=SIZE" not in text or "past + words" in text:
+    sizes = ("--dim", "batch_size=2", "--dim", "past_sequence_length=7")
+    text = run([BIN / "partita-compile", work / "growing.onnx", "-o", work / "e.partita", *sizes], expect=1)
+    if "\n  dimension 'sequence_length': give it with --dim sequence_length=SIZE" not in text or "past_sequence_length + " in text:
         raise Failure(f"an open dimension of a sum says\n{text}")
-    return len(plans)
+    return len(GROWING_PLANS)
 
 
 SEQUENCES_BY_PYTHON = """
@@ -346,8 +343,10 @@ given = np.load(sys.argv[2])
 with partita.Model(sys.argv[1], threads=1, pin=False) as model:
     def listen(sequence, number, outputs):
         sequence.reset()
-        for t in range(len(given) // 2):
-            outputs.append(sequence.run(x=given[f"x{t}"] * np.float32(1 - number / 4), mask=given[f"mask{t}"])["y"])
+        for t in range(len(given) // 3):
+            step = {name: given[f"{t}.{name}"] for name in ("input_ids", "position_ids", "attention_mask")}
+            step["input_ids"] = step["input_ids"] * (number + 1) % 50
+            outputs.append(sequence.run(step)["logits"])
     alone = [[] for _ in model.sequences]
     for number, outputs in enumerate(alone):
         listen(model.sequences[0], number, outputs)
@@ -365,17 +364,11 @@ with partita.Model(sys.argv[1], threads=1, pin=False) as model:
 def check_sequences(work):
     """Clients whose calls come as they like, with prompts and words: each gets the bits that it gets alone."""
     growing = Growing(work / "growing.onnx")
-    environment = {**os.environ, "PARTITA_LIBRARY": str(BIN.parent / "lib" / "libpartita.so"), "PYTHONPATH": str(REPOSITORY / "runtime" / "python")}
-    plans = ([], ["--devices", "2"], ["--tensor-parallel", "2"], ["--devices", "2", "--micro-batches", "2"])
-    for plan in plans:
-        sizes = ("--dim", "batch=2", "--dim", f"words=1,{growing.PROMPT}", "--dim", f"past={growing.PAST}")
-        compile_model(work / "growing.onnx", work / "growing.partita", "--quiet", *sizes, "--state", "past_*=present_*", "--sequences", "3", *plan)
-        np.savez(work / "in.npz", **{f"{name}{t}": in_turns(value, plan) for t, step in enumerate(growing.steps) for name, value in zip(("x", "mask"), step)})
-        command = [sys.executable, "-c", SEQUENCES_BY_PYTHON, work / "growing.partita", work / "in.npz"]
-        done = subprocess.run([str(word) for word in command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
-        if done.returncode:
-            raise Failure(f"sequences, {plan}: {done.stdout}")
-    return len(plans)
+    for plan in GROWING_PLANS:
+        growing.compile(work / "growing.onnx", work / "growing.partita", "--sequences", "3", *plan)
+        np.savez(work / "in.npz", **growing.inputs(plan))
+        run_python(SEQUENCES_BY_PYTHON, f"sequences, {plan}", work / "growing.partita", work / "in.npz")
+    return len(GROWING_PLANS)
 
 
 def check_stream(work):
