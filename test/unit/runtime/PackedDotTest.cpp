@@ -229,5 +229,26 @@ TEST(PackedDotPlan, WrongCallsAreRefused) {
   });
 }
 
+/// The proof of a schedule knows that zeros are read.
+TEST(PackedDotPlan, ZerosMustBeThere) {
+  CallCase call = packedCase({4, 32, 3, 40, true}, 2);
+  call.zeros.weight = false;
+  PlanSpec plan = planOf(call);
+  auto errorOfPlan = [&] {
+    const std::string path = temporary("zeros.partita");
+    writeArtifact(path, plan);
+    auto artifact = runtime::Artifact::open(path);
+    ::unlink(path.c_str());
+    return artifact ? "" : artifact.status().message();
+  };
+  EXPECT_EQ(errorOfPlan(), "");
+  ProgramSpec &program = plan.programs[0];
+  const int zeros = program.units[0].instructions[0].zeros.slot;
+  std::erase_if(program.actions, [&](const ActionSpec &action) {
+    return action.kind == abi::ActionKind::load_input && action.slot == zeros;
+  });
+  EXPECT_NE(errorOfPlan().find("reads"), std::string::npos) << errorOfPlan();
+}
+
 } // namespace
 } // namespace partita::test
