@@ -446,8 +446,9 @@ private:
         })
         .Case([&](plan::PackedDotAttr packed) {
           auto zeros = writeView(op, packed.getZeros());
+          auto experts = writeView(op, packed.getExperts());
           return abi::CreatePackedDot(b, static_cast<int32_t>(packed.getBits()),
-                                      zeros)
+                                      zeros, experts)
               .Union();
         });
   }

@@ -62,7 +62,8 @@ void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
                      : options.parts  ? autodiff::LossResults::parts
                                       : autodiff::LossResults::whole;
   pm.addNestedPass<func::FuncOp>(
-      simplify::createExpandCallsPass({/*libraryCalls=*/false}));
+      simplify::createExpandCallsPass({/*libraryCalls=*/false,
+                                       /*keepDifferentiable=*/true}));
   autodiff::addAutodiffPasses(pm, autodiff);
 }
 
@@ -89,7 +90,7 @@ void addOptimize(OpPassManager &pm, const OptimizeOptions &options) {
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
   if (options.reference) {
     pm.addNestedPass<func::FuncOp>(
-        simplify::createExpandCallsPass({/*libraryCalls=*/false}));
+        simplify::createExpandCallsPass({false, false}));
     simplify::addMixedPrecision(pm, options.mixedPrecision);
     return pm.addPass(createCSEPass()); // for what nobody reads
   }

@@ -24,15 +24,27 @@ struct ExpandCallsPass : impl::ExpandCallsPassBase<ExpandCallsPass> {
   using ExpandCallsPassBase::ExpandCallsPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([&](Operation *op) {
+    auto stays = [&](Operation *op) {
       auto computes = [&](const codegen::Backend &backend) {
         return backend.isCallRoot(op);
       };
-      if (!isa<nn::PackedDotOp, nn::UpdateSliceOp>(op) ||
-          (libraryCalls && codegen::allBackends(getOperation(), computes)))
+      if (keepDifferentiable && isa<nn::DifferentiableOpInterface>(op))
+        return true;
+      return libraryCalls && codegen::allBackends(getOperation(), computes);
+    };
+    // Packed weights of experts become floats of experts.
+    getOperation().walk([&](Operation *op) {
+      if (!isa<nn::PackedDotOp, nn::UpdateSliceOp>(op) || stays(op))
         return;
       llvm::TypeSwitch<Operation *>(op)
           .Case<nn::PackedDotOp, nn::UpdateSliceOp>(
+              [](auto whole) { nn::expand(whole); });
+    });
+    getOperation().walk([&](Operation *op) {
+      if (!isa<nn::ExpertDotOp, nn::ExpertOuterOp>(op) || stays(op))
+        return;
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<nn::ExpertDotOp, nn::ExpertOuterOp>(
               [](auto whole) { nn::expand(whole); });
     });
   }

@@ -108,8 +108,9 @@ def ExpandCallsPass : SimplifyPass<"nn-expand-calls"> {
   let description = [{
     This is for ops that some backends compute by a call. Where the backend of a
     target has none, packed weights become floats, and the product one of
-    floats: weights that are known at load are unpacked then. A tensor into
-    which another is written becomes a choice between the two.
+    floats: weights that are known at load are unpacked then. Products of experts become products with gathered
+    matrices. A tensor into which another is written becomes a choice between
+    the two.
 
     ```mlir
     %r = nn.packed_dot %x, %w, %s bits 8 : tensor<2x16xf32>, tensor<3x1x16xui8>, tensor<3x1xf32> -> tensor<2x3xf32>
@@ -123,7 +124,8 @@ def ExpandCallsPass : SimplifyPass<"nn-expand-calls"> {
     ```
   }];
   let options = [
-    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute what they can; if not, all such ops are expanded">
+    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute what they can; if not, all such ops are expanded">,
+    Option<"keepDifferentiable", "keep-differentiable", "bool", "false", "those that have a derivative stay">
   ];
 }
 

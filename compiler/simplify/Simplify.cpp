@@ -30,7 +30,7 @@ void addMixedPrecision(OpPassManager &pm, const std::string &type) {
 }
 
 void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
-  pm.addNestedPass<func::FuncOp>(createExpandCallsPass({options.libraryCalls}));
+  pm.addNestedPass<func::FuncOp>(createExpandCallsPass({options.libraryCalls, false}));
   // Before anything is computed of whole tables.
   pm.addNestedPass<func::FuncOp>(createGatherFirstPass());
   // Batch normalization goes into the weights while it still stands directly

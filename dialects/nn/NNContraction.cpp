@@ -8,6 +8,8 @@
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/grad/Term.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -272,26 +274,92 @@ Cost AttentionOp::getCost() {
 // Product with packed weights
 //===----------------------------------------------------------------------===//
 
+/// Whether there is an index for each row of x, and something to choose from.
+static bool isIndexOfRows(Value experts, RankedTensorType x,
+                          RankedTensorType weights) {
+  return getTensorType(experts).getShape() == x.getShape().drop_back() &&
+         weights.getDimSize(0) >= 1;
+}
+
+/// Bytes of the weights that a product reads: of at most one expert for each
+/// row.
+static int64_t countExpertBytes(RankedTensorType type, Value experts) {
+  const int64_t all = type.getDimSize(0),
+                chosen = std::min(getTensorType(experts).getNumElements(), all);
+  return getByteSize(type) / all * chosen;
+}
+
+/// C1 and C2 of both products of experts: y[.., N] = x[.., K] . weights[E, N,
+/// K]^T.
+static LogicalResult verifyExperts(Operation *op, Value of, Value by,
+                                   Value matrices, Value experts) {
+  RankedTensorType x = getTensorType(of), y = getTensorType(by),
+                   weights = getTensorType(matrices);
+  if (x.getElementType() != weights.getElementType() ||
+      x.getElementType() != y.getElementType())
+    return op->emitOpError("needs one type of floats, not ")
+           << x << ", " << weights << " and " << y;
+  if (x.getRank() < 1 || weights.getRank() != 3)
+    return op->emitOpError("needs weights of rank 3, and a last dimension of "
+                           "x; not ")
+           << weights << " and " << x;
+  SmallVector<int64_t> shape(x.getShape());
+  shape.back() = weights.getDimSize(1);
+  if (x.getShape().back() < 1 || x.getShape().back() != weights.getDimSize(2) ||
+      y.getShape() != ArrayRef(shape) || !isIndexOfRows(experts, x, weights))
+    return op->emitOpError("has sizes that do not fit: ")
+           << x << ", " << weights << ", " << experts.getType() << " and " << y;
+  return success();
+}
+
+LogicalResult ExpertDotOp::verify() {
+  return verifyExperts(*this, getX(), getResult(), getWeights(), getExperts());
+}
+LogicalResult ExpertOuterOp::verify() {
+  return verifyExperts(*this, getX(), getDy(), getResult(), getExperts());
+}
+
+/// Of either product, one of whose values are matrices for all experts.
+static Cost getExpertCost(Operation *op, Value x, Value y, int64_t bytes) {
+  Cost cost;
+  cost.flops = 2 * getTensorType(x).getShape().back() *
+               getTensorType(y).getNumElements();
+  cost.bytes = getByteSize(x.getType()) + getByteSize(y.getType()) +
+               getByteSize(op->getOperand(2).getType()) + bytes;
+  cost.kind = CostKind::dot;
+  return cost;
+}
+
+Cost ExpertDotOp::getCost() {
+  return getExpertCost(*this, getX(), getResult(),
+                       countExpertBytes(getWeights().getType(), getExperts()));
+}
+Cost ExpertOuterOp::getCost() {
+  return getExpertCost(*this, getX(), getDy(), getByteSize(getType()));
+}
+
 LogicalResult PackedDotOp::verify() {
   const int64_t bits = getBits();
   RankedTensorType x = getX().getType(), weights = getWeights().getType(),
                    scales = getScales().getType(), result = getType();
   if (bits != 2 && bits != 4 && bits != 8) // C1
     return emitOpError("has weights of ") << bits << " bits, not of 2, 4 or 8";
-  if (x.getRank() < 1 || weights.getRank() != 3)
-    return emitOpError("needs weights of rank 3, and a last dimension of x; "
-                       "not ")
-           << weights << " and " << x;
-  const int64_t blocks = weights.getDimSize(1), bytes = weights.getDimSize(2);
+  const int64_t rank = getExperts() ? 4 : 3;
+  if (x.getRank() < 1 || weights.getRank() != rank)
+    return emitOpError("needs weights of rank ")
+           << rank << ", and a last dimension of x; not " << weights << " and "
+           << x;
+  const int64_t blocks = weights.getDimSize(rank - 2),
+                bytes = weights.getDimSize(rank - 1);
   if (!llvm::isPowerOf2_64(bytes) || bytes < 2 * bits) // C1
     return emitOpError("has blocks of ") << bytes << " bytes";
   const int64_t depth = x.getShape().back();
-  const int64_t rows[] = {weights.getDimSize(0), blocks};
   SmallVector<int64_t> shape(x.getShape());
-  shape.back() = rows[0];
+  shape.back() = weights.getDimSize(rank - 3);
   if (depth < 1 || blocks != llvm::divideCeilSigned(depth, getBlockSize()) ||
-      scales.getShape() != ArrayRef(rows) ||
-      result.getShape() != ArrayRef(shape)) // C3
+      scales.getShape() != weights.getShape().drop_back() ||
+      result.getShape() != ArrayRef(shape) ||
+      (getExperts() && !isIndexOfRows(getExperts(), x, weights))) // C3
     return emitOpError("has sizes that do not fit: ")
            << x << ", " << weights << ", " << scales << " and " << result;
   if (getZeros() && getZeros().getType() != scales) // C2, C3
@@ -305,14 +373,21 @@ LogicalResult PackedDotOp::verify() {
 }
 
 Cost PackedDotOp::getCost() {
-  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  RankedTensorType x = getX().getType();
   Cost cost;
+  auto bytesOf = [&](Value value) {
+    const bool isWeight =
+        value == getWeights() || value == getScales() || value == getZeros();
+    return getExperts() && isWeight
+               ? countExpertBytes(getTensorType(value), getExperts())
+               : getByteSize(value.getType());
+  };
   // Besides the product, about 4 operations unpack a weight.
-  const int64_t unpacked = weights.getDimSize(0) * x.getShape().back();
+  const int64_t unpacked = bytesOf(getWeights()) * 8 / getBits();
   cost.flops =
       2 * x.getShape().back() * getType().getNumElements() + 4 * unpacked;
-  for (Type type : getOperation()->getOperandTypes())
-    cost.bytes += getByteSize(type);
+  for (Value operand : getOperation()->getOperands())
+    cost.bytes += bytesOf(operand);
   cost.bytes += getByteSize(getType());
   cost.kind = CostKind::dot;
   return cost;
@@ -348,21 +423,98 @@ void expand(PackedDotOp op) {
   Term numbers(b, unpack(b, op.getLoc(), op.getWeights(), op.getBits()));
   numbers = numbers.cast(scales.element());
   const Shape blocks(numbers.shape());
+  const Shape outer = llvm::to_vector(llvm::seq<int64_t>(numbers.rank() - 1));
   auto spread = [&](Term ofBlocks) {
-    return ofBlocks.broadcast({0, 1}, blocks);
+    return ofBlocks.broadcast(outer, blocks);
   };
   Term zeros =
       op.getZeros()
           ? spread(Term(b, op.getZeros()))
           : numbers.splat(static_cast<double>(1 << (op.getBits() - 1)));
   const Term centered = numbers - zeros;
-  Term weights =
-      (centered * spread(scales)).reshape({blocks[0], blocks[1] * blocks[2]});
-  const int64_t depth = op.getX().getType().getShape().back();
-  weights = weights.slice({0, 0}, {blocks[0], depth});
+  Shape rows = blocks;
+  rows.pop_back();
+  rows.back() *= blocks.back();
+  Term weights = (centered * spread(scales)).reshape(rows);
+  rows.back() = op.getX().getType().getShape().back();
+  weights = weights.slice(Shape(rows.size(), 0), rows);
   const Shape last = {op.getX().getType().getRank() - 1}, second = {1};
-  Term result = weights.make<DotOp>(op.getType(), op.getX(), weights.get(),
-                                    Shape(), Shape(), last, second);
+  Term result =
+      op.getExperts()
+          ? weights.make<ExpertDotOp>(op.getType(), op.getX(), weights.get(),
+                                      op.getExperts())
+          : weights.make<DotOp>(op.getType(), op.getX(), weights.get(), Shape(),
+                                Shape(), last, second);
+  op.replaceAllUsesWith(result.get());
+  op.erase();
+}
+
+/// The number that all elements are equal to, if they are a constant.
+static std::optional<int64_t> getInteger(Value value) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
+    return std::nullopt;
+  return elements.getSplatValue<APInt>().getSExtValue();
+}
+
+/// Whether indices are known to be from 0 to count - 1: columns that nn.top_k
+/// has chosen, or min(max(.., 0), count - 1).
+static bool chooseBelow(Value indices, int64_t count) {
+  while (auto reshape = indices.getDefiningOp<ReshapeOp>())
+    indices = reshape.getX();
+  if (auto top = indices.getDefiningOp<TopKOp>())
+    return top.getX().getType().getDimSize(1) <= count;
+  auto least = indices.getDefiningOp<MinOp>();
+  auto most = least ? least.getLhs().getDefiningOp<MaxOp>() : MaxOp();
+  const int64_t high = least ? getInteger(least.getRhs()).value_or(-1) : -1;
+  return most && high >= 0 && high < count &&
+         getInteger(most.getRhs()).value_or(-1) >= 0;
+}
+
+void expand(ExpertDotOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  const Term experts(b, op.getExperts());
+  const int64_t rank = op.getX().getType().getRank();
+  const Shape rows = llvm::to_vector(llvm::seq<int64_t>(rank - 1)),
+              inX = {rank - 1}, inWeights = {rank};
+  Shape gathered(experts.shape());
+  llvm::append_range(gathered,
+                     op.getWeights().getType().getShape().drop_front());
+  Term weights =
+      experts.make<GatherOp>(op.getWeights().getType().clone(gathered),
+                             op.getWeights(), experts.get(), 0);
+  Term product = weights.make<DotOp>(op.getType(), op.getX(), weights.get(),
+                                     rows, rows, inX, inWeights);
+  const int64_t count = op.getWeights().getType().getDimSize(0);
+  if (!chooseBelow(op.getExperts(), count)) {
+    const Term isHere =
+        experts >= 0.0 && compare(ComparePredicate::lt, experts,
+                                  experts.splat(static_cast<double>(count)));
+    product = select(isHere.broadcast(rows, product.shape()), product, 0.0);
+  }
+  op.replaceAllUsesWith(product.get());
+  op.erase();
+}
+
+void expand(ExpertOuterOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  const Term experts(b, op.getExperts()), dy(b, op.getDy());
+  const int64_t rank = experts.rank();
+  Shape rows = llvm::to_vector(llvm::seq<int64_t>(rank)), all(experts.shape());
+  all.push_back(op.getType().getDimSize(0));
+  // dy in the place of its expert, and 0 in those of the others.
+  const Term chosen = experts.broadcast(rows, all);
+  const Term places =
+      chosen.make<IotaOp>(chosen.type(), static_cast<int64_t>(rank));
+  Term isPlace = compare(ComparePredicate::eq, chosen, places);
+  Shape outer = rows, place = rows;
+  outer.push_back(rank + 1);
+  place.push_back(rank);
+  all.push_back(dy.shape().back());
+  const Term wide = dy.broadcast(outer, all);
+  const Term spread = select(isPlace.broadcast(place, all), wide, 0.0);
+  Term result = spread.make<DotOp>(op.getType(), spread.get(), op.getX(),
+                                   Shape(), Shape(), rows, rows);
   op.replaceAllUsesWith(result.get());
   op.erase();
 }

@@ -194,13 +194,69 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def NN_PackedDotOp : NN_ValueOp<"packed_dot"> {
+def NN_ExpertDotOp : NN_ValueOp<"expert_dot", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
+  let summary = "product of each row with the matrix that an index chooses for it";
+  let description = [{
+    `result[i.., n] = sum_k x[i.., k] * weights[experts[i..], n, k]`, where
+    `weights` is [E, N, K]. A row whose index is not one of 0 to E - 1 is 0:
+    where experts are cut, another device computes it.
+
+    Constraints:
+    * (C1) `x`, `weights` and `result` have the same element type.
+    * (C2) the shapes are as described; E and K are at least 1.
+
+    Sharding: `([i,j],[k,l,j],[i])->([i,l]) reduction={j,k}`. A shard with a part
+    of the experts counts from the first one that it has.
+
+    ```mlir
+    %r = nn.expert_dot %x, %w experts %e : tensor<6x16xf32>, tensor<4x8x16xf32>, tensor<6xi64> -> tensor<6x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weights, StaticShapeTensorOf<[I64]>:$experts);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weights `experts` $experts attr-dict
+    `:` type($x) `,` type($weights) `,` type($experts) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_ExpertOuterOp : NN_ValueOp<"expert_outer", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
+  let summary = "the derivative of nn.expert_dot to its weights";
+  let description = [{
+    `result[e, n, k]` is the sum of `dy[i.., n] * x[i.., k]` over the rows i..
+    whose index `experts[i..]` is e. A sum of no rows is 0. A row whose index is
+    none of the result's counts for nothing.
+
+    Constraints:
+    * (C1) `dy`, `x` and `result` have the same element type.
+    * (C2) the shapes are as of `nn.expert_dot`.
+
+    Sharding: `([i,l],[i,j],[i])->([k,l,j]) reduction={i}`. A shard with a part
+    of the experts counts from the first one that it has.
+
+    ```mlir
+    %r = nn.expert_outer %dy, %x experts %e : tensor<6x8xf32>, tensor<6x16xf32>, tensor<6xi64> -> tensor<4x8x16xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$dy, NN_FloatTensor:$x, StaticShapeTensorOf<[I64]>:$experts);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $dy `,` $x `experts` $experts attr-dict
+    `:` type($dy) `,` type($x) `,` type($experts) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_PackedDotOp : NN_ValueOp<"packed_dot", [AttrSizedOperandSegments], ["buildLocal"]> {
   let summary = "product with weights of 2, 4 or 8 bits, kept whole";
   let description = [{
     x [.., K], weights ui8 [N, B, P], scales [N, B], zeros [N, B], result [.., N].
     P bytes hold a block of `8 / bits * P` numbers, the first one in the lowest
     bits. The weight of a number q is `(q - zero) * scale`. Without `zeros`, the
-    zero is `2^(bits - 1)`. Numbers past K count for nothing.
+    zero is `2^(bits - 1)`. Numbers past K count for nothing. With `experts`,
+    each row of x has an index, and `weights`, `scales` and `zeros` have a
+    first dimension that it chooses from, as in `nn.expert_dot`.
 
     Constraints:
     * (C1) `bits` is 2, 4 or 8; P is a power of two, at least `2 * bits`.
@@ -209,7 +265,7 @@ def NN_PackedDotOp : NN_ValueOp<"packed_dot"> {
 
     Sharding: `([i,jk],[l,j,m],[l,j])->([i,l]) reduction={j} replicated={k,m}`, `zeros`
     as `scales`. If K is no multiple of a block, x has one factor for it, and j
-    is replicated, too.
+    is replicated, too. The dimension of experts is a reduction.
 
     ```mlir
     %r = nn.packed_dot %x, %w, %s bits 4 : tensor<2x64xf32>, tensor<8x2x16xui8>, tensor<8x2xf32> -> tensor<2x8xf32>
@@ -217,16 +273,17 @@ def NN_PackedDotOp : NN_ValueOp<"packed_dot"> {
   }];
   let noDerivative = "it is written as a product of unpacked weights where it is differentiated, and that has one";
   let arguments = (ins NN_FloatTensor:$x, StaticShapeTensorOf<[UI<8>]>:$weights, NN_FloatTensor:$scales,
-    Optional<NN_FloatTensor>:$zeros, I64Attr:$bits);
+    Optional<NN_FloatTensor>:$zeros, Optional<StaticShapeTensorOf<[I64]>>:$experts, I64Attr:$bits);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weights `,` $scales (`zeros` $zeros^ `:` type($zeros))? `bits` $bits attr-dict
+    $x `,` $weights `,` $scales (`zeros` $zeros^ `:` type($zeros))? (`experts` $experts^ `:` type($experts))?
+    `bits` $bits attr-dict
     `:` type($x) `,` type($weights) `,` type($scales) `->` type($result)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Numbers of a block.
-    int64_t getBlockSize() { return getWeights().getType().getDimSize(2) * 8 / getBits(); }
+    int64_t getBlockSize() { return getWeights().getType().getShape().back() * 8 / getBits(); }
   }];
 }
 

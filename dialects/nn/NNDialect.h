@@ -64,6 +64,10 @@ mlir::Value unpack(mlir::OpBuilder &builder, mlir::Location loc,
 /// Replaces a product with packed weights by the product with the floats that
 /// they stand for.
 void expand(PackedDotOp op);
+/// Replaces it by a product with gathered weights.
+void expand(ExpertDotOp op);
+/// Replaces it by a product that has dy for each expert, or zeros.
+void expand(ExpertOuterOp op);
 /// Replaces it by a choice between the update and what is there.
 void expand(UpdateSliceOp op);
 

@@ -34,6 +34,8 @@ static bool fits(CallKind kind, Attribute details) {
   switch (kind) {
   case CallKind::dot:
   case CallKind::update_slice:
+  case CallKind::expert_dot:
+  case CallKind::expert_outer:
     return !details;
   case CallKind::conv:
   case CallKind::conv_dx:
@@ -80,7 +82,9 @@ SmallVector<ViewAttr> CallAttr::getViewsOfDetails() const {
         views = {layer.getLengths(), layer.getInitial(), layer.getInitialCell(),
                  layer.getPeepholes(), layer.getHiddenBias()};
       })
-      .Case([&](PackedDotAttr packed) { views = {packed.getZeros()}; })
+      .Case([&](PackedDotAttr packed) {
+        views = {packed.getZeros(), packed.getExperts()};
+      })
       .Default([](Attribute) {});
   llvm::erase_if(views, [](ViewAttr view) { return !view; });
   return views;

@@ -226,8 +226,8 @@ def Plan_PackedDotAttr : Plan_Attr<"PackedDot", "packed_dot"> {
     #plan.packed_dot<bits = 2, zeros = #plan.view<3 shape [8, 2] strides [2, 1]>>
     ```
   }];
-  let parameters = (ins Plan_Int<"8">:$bits, Plan_View:$zeros);
-  let assemblyFormat = "(`<` struct($bits, $zeros)^ `>`)?";
+  let parameters = (ins Plan_Int<"8">:$bits, Plan_View:$zeros, Plan_View:$experts);
+  let assemblyFormat = "(`<` struct($bits, $zeros, $experts)^ `>`)?";
 }
 
 def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
@@ -235,8 +235,8 @@ def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_Lo
   let description = [{
     `details` are those of its kind: `#plan.conv` of a convolution and its
     derivatives, `#plan.pool`, `#plan.attention`, `#plan.recurrent`,
-    `#plan.top_k`, `#plan.packed_dot`, or `#plan.combine` of a scan and a scatter. `dot` and
-    `update_slice` have none. What has its default value is left out.
+    `#plan.top_k`, `#plan.packed_dot`, or `#plan.combine` of a scan and a scatter. `dot`,
+    `update_slice` and products of experts have none. What has its default value is left out.
 
     ```mlir
     #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>

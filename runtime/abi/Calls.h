@@ -17,6 +17,8 @@ constexpr CallDetails detailsOf(CallKind kind) {
   switch (kind) {
   case CallKind::dot:
   case CallKind::update_slice:
+  case CallKind::expert_dot:
+  case CallKind::expert_outer:
     return CallDetails::NONE;
   case CallKind::conv:
   case CallKind::conv_dx:

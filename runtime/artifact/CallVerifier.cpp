@@ -63,7 +63,7 @@ public:
             dtype(operand(i)) != abi::DType::f32)
           return "operand " + std::to_string(i) + " is not f32";
     for (int64_t i = 0; i < operands; ++i)
-      if (std::string error = ordered    ? dense(operand(i))
+      if (std::string error = ordered    ? dense(operand(i), mayBeTransposed(i))
                               : integers ? strided(operand(i))
                                          : floats(operand(i));
           !error.empty())
@@ -95,6 +95,8 @@ private:
     case abi::CallKind::scatter:
     case abi::CallKind::packed_dot:
     case abi::CallKind::update_slice:
+    case abi::CallKind::expert_dot:
+    case abi::CallKind::expert_outer:
       return 4;
     case abi::CallKind::pool_max:
     case abi::CallKind::pool_avg:
@@ -110,7 +112,8 @@ private:
     switch (call.details_type()) {
     case abi::CallDetails::NONE:
       return call.kind() == abi::CallKind::update_slice ? updateSliceError()
-                                                        : dotError();
+             : call.kind() == abi::CallKind::dot ? dotError()
+                                                 : productOfExpertsError();
     case abi::CallDetails::Conv:
       return convError(*call.details_as_Conv());
     case abi::CallDetails::Pool:
@@ -135,14 +138,26 @@ private:
     return program.slots()->Get(view->slot())->dtype();
   }
 
+  /// Whether an operand may be matrices that are stored with their columns one
+  /// after another.
+  bool mayBeTransposed(int64_t i) const {
+    return call.kind() == abi::CallKind::expert_dot && i == 1;
+  }
+
   /// A whole slot, or the begin of one, as it lies.
-  std::string dense(const abi::View *view) const {
+  std::string dense(const abi::View *view, bool mayBeTransposed = false) const {
     if (std::string error = viewError(program, view); !error.empty())
       return error;
     if (rank(view) > kMostDimensions)
       return "has more than 12 dimensions";
     int64_t stride = 1;
-    for (int64_t i = rank(view) - 1; i >= 0; --i) {
+    const int64_t last = rank(view) - 1;
+    const bool swaps = mayBeTransposed && last >= 1 &&
+                       view->strides()->Get(last - 1) == 1 &&
+                       view->strides()->Get(last) != 1;
+    for (int64_t place = last; place >= 0; --place) {
+      const int64_t i =
+          swaps && place + 1 >= last ? 2 * last - 1 - place : place;
       if (extent(view, i) <= 0)
         return "has the extent " + std::to_string(extent(view, i));
       if (view->strides()->Get(i) != stride && extent(view, i) != 1)
@@ -197,28 +212,72 @@ private:
       return "has weights of " + std::to_string(bits) + " bits";
     if (dtype(weights) != abi::DType::u8)
       return "has weights of another type than it takes";
-    if (rank(x) != 2 || rank(weights) != 3 || rank(scales) != 2 ||
-        rank(result) != 2)
+    const abi::View *experts = details.experts();
+    if (experts)
+      if (std::string error = expertsError(experts, x); !error.empty())
+        return error;
+    const int64_t outer = experts ? 1 : 0; // dimensions before the others
+    if (rank(x) != 2 || rank(weights) != 3 + outer ||
+        rank(scales) != 2 + outer || rank(result) != 2)
       return mismatch();
-    const int64_t blocks = extent(weights, 1), bytes = extent(weights, 2);
+    const int64_t rows = extent(weights, outer),
+                  blocks = extent(weights, outer + 1),
+                  bytes = extent(weights, outer + 2);
     int64_t numbers;
     if ((bytes & (bytes - 1)) || bytes < 2 * bits ||
         !checkedMul(blocks, bytes * 8 / bits, numbers) || numbers >= kLargest ||
         extent(x, 1) > numbers || extent(x, 1) <= numbers - bytes * 8 / bits ||
         extent(scales, 0) != extent(weights, 0) ||
-        extent(scales, 1) != blocks || extent(result, 0) != extent(x, 0) ||
-        extent(result, 1) != extent(weights, 0) || extent(x, 0) >= kLargest ||
-        extent(weights, 0) >= kLargest)
+        extent(scales, outer) != rows || extent(scales, outer + 1) != blocks ||
+        extent(result, 0) != extent(x, 0) || extent(result, 1) != rows ||
+        extent(x, 0) >= kLargest || extent(weights, 0) >= kLargest ||
+        rows >= kLargest)
       return mismatch();
     const abi::View *zeros = details.zeros();
     if (!zeros)
       return "";
     if (std::string error = dense(zeros); !error.empty())
       return prefixed("zeros", error);
-    if (dtype(zeros) != abi::DType::f32 || rank(zeros) != 2 ||
-        extent(zeros, 0) != extent(scales, 0) || extent(zeros, 1) != blocks)
+    if (dtype(zeros) != abi::DType::f32 ||
+        !std::ranges::equal(*zeros->shape(), *scales->shape()))
       return "has zeros " + shown(zeros->shape()) + " of " +
              abi::EnumNameDType(dtype(zeros)) + ", which do not fit its scales";
+    return "";
+  }
+
+  /// The indices that choose a matrix for each row of x.
+  std::string expertsError(const abi::View *experts, const abi::View *x) const {
+    if (std::string error = dense(experts); !error.empty())
+      return prefixed("experts", error);
+    return dtype(experts) == abi::DType::i64 && rank(experts) == 1 &&
+                   rank(x) == 2 && extent(experts, 0) == extent(x, 0)
+               ? ""
+               : "has experts " + shown(experts->shape()) + " of " +
+                     abi::EnumNameDType(dtype(experts)) +
+                     ", which do not fit the rows of its first operand";
+  }
+
+  /// y[M, N] = x[M, K] . weights[E, N, K]^T, or the derivative to the weights.
+  std::string productOfExpertsError() const {
+    const bool isOuter = call.kind() == abi::CallKind::expert_outer;
+    const abi::View *x = operand(isOuter ? 1 : 0),
+                    *y = isOuter ? operand(0) : result,
+                    *weights = isOuter ? result : operand(1);
+    if (length(call.post_ops()))
+      return "has post-ops, which this call has not";
+    for (const abi::View *view : {x, weights, y})
+      if (dtype(view) != abi::DType::f32)
+        return "has operands of another type than f32";
+    if (std::string error = expertsError(operand(2), x); !error.empty())
+      return error;
+    if (rank(weights) != 3 || rank(y) != 2 ||
+        extent(weights, 2) != extent(x, 1) || extent(y, 0) != extent(x, 0) ||
+        extent(y, 1) != extent(weights, 1))
+      return mismatch();
+    for (const abi::View *view : {x, weights})
+      for (int64_t i = 0; i < rank(view); ++i)
+        if (extent(view, i) >= kLargest)
+          return mismatch();
     return "";
   }
 

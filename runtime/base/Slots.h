@@ -57,8 +57,10 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
     view(attention->mask_mul(), false);
     view(attention->mask_add(), false);
   }
-  if (const abi::PackedDot *packed = call->details_as_PackedDot())
+  if (const abi::PackedDot *packed = call->details_as_PackedDot()) {
     view(packed->zeros(), false);
+    view(packed->experts(), false);
+  }
   if (const abi::Recurrent *recurrent = call->details_as_Recurrent())
     for (const abi::View *used :
          {recurrent->lengths(), recurrent->initial(), recurrent->initial_cell(),

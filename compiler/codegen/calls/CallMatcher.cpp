@@ -244,6 +244,8 @@ Attribute CallMatcher::buildDetails() {
   switch (kind) {
   case plan::CallKind::dot:
   case plan::CallKind::update_slice:
+  case plan::CallKind::expert_dot:
+  case plan::CallKind::expert_outer:
     return {};
   case plan::CallKind::conv:
   case plan::CallKind::conv_dx:
@@ -265,7 +267,8 @@ Attribute CallMatcher::buildDetails() {
   case plan::CallKind::scatter:
     return plan::CombineAttr::get(context, combine);
   case plan::CallKind::packed_dot:
-    return plan::PackedDotAttr::get(context, bits, optional(zeros));
+    return plan::PackedDotAttr::get(context, bits, optional(zeros),
+                                    optional(experts));
   }
   return {};
 }

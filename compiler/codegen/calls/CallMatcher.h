@@ -77,7 +77,7 @@ public:
   llvm::SmallVector<StridedView> operands;
   StridedView output;
   llvm::SmallVector<PostOp> postOps;
-  std::optional<StridedView> bias, maskMul, maskAdd, zeros;
+  std::optional<StridedView> bias, maskMul, maskAdd, zeros, experts;
   llvm::SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
   int64_t groups = 1, bits = 8;
   bool includePad = false, winograd = false, largest = false;

@@ -58,7 +58,8 @@ public:
       zeros = move(spread(known.numbers.zero));
     else if (type.isUnsigned())
       zeros = n.splat(0, scales);
-    return n.make<nn::PackedDotOp>(made, x, bytes, scales, zeros, bits);
+    return n.make<nn::PackedDotOp>(made, x, bytes, scales, zeros, Value(),
+                                   bits);
   }
 
 private:

@@ -33,9 +33,10 @@ namespace {
 OpFoldResult foldWithoutOperand(Operation *op) {
   return llvm::TypeSwitch<Operation *, OpFoldResult>(op)
       // A sum of no products; attention to nothing is a sum of no values.
-      .Case<DotOp, ConvOp, ConvDxOp, ConvDwOp, AttentionOp>([](auto product) {
-        return getNeutralTensor(ReduceKind::sum, product.getType());
-      })
+      .Case<DotOp, ConvOp, ConvDxOp, ConvDwOp, AttentionOp, ExpertOuterOp>(
+          [](auto product) {
+            return getNeutralTensor(ReduceKind::sum, product.getType());
+          })
       .Case<ReduceOp, WindowReduceOp>([](auto reduce) {
         return getNeutralTensor(reduce.getKind(), reduce.getType());
       })

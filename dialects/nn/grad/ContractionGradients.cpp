@@ -83,6 +83,32 @@ LogicalResult DotOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
   return success();
 }
 
+static Term swapLast(Term matrices) { return matrices.transpose({0, 2, 1}); }
+
+LogicalResult ExpertDotOp::buildVjp(ImplicitLocOpBuilder &b,
+                                    ValueRange cotangents,
+                                    SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]), x(b, getX()), weights(b, getWeights());
+  operands.append(
+      {dy.make<ExpertDotOp>(x.type(), dy.get(), swapLast(weights).get(),
+                            getExperts()),
+       dy.make<ExpertOuterOp>(weights.type(), dy.get(), x.get(), getExperts()),
+       Value()});
+  return success();
+}
+
+LogicalResult ExpertOuterOp::buildVjp(ImplicitLocOpBuilder &b,
+                                      ValueRange cotangents,
+                                      SmallVectorImpl<Value> &operands) {
+  Term dw(b, cotangents[0]), dy(b, getDy()), x(b, getX());
+  operands.append(
+      {dw.make<ExpertDotOp>(dy.type(), x.get(), dw.get(), getExperts()),
+       dw.make<ExpertDotOp>(x.type(), dy.get(), swapLast(dw).get(),
+                            getExperts()),
+       Value()});
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Convolutions: one, and the derivatives of one
 //===----------------------------------------------------------------------===//

@@ -174,6 +174,109 @@ ShardingRule AttentionOp::getShardingRule() {
   return rule;
 }
 
+/// The experts that weights are of. A shard computes the rows of its part, and
+/// has 0 for the others.
+static int64_t addExperts(ShardingRule &rule, int64_t count) {
+  const int64_t factor = rule.addFactor(count, FactorKind::reduction);
+  rule.factors[factor].needs_begin = true;
+  return factor;
+}
+
+/// A copy of the op on local operands. `indices`: the operand that chooses
+/// experts; they are counted from the first one of the shard.
+static Operation *buildLocalExperts(OpBuilder &b, Operation *op,
+                                    const ShardingRule &rule,
+                                    ArrayRef<int64_t> sizes,
+                                    ValueRange operands, ArrayRef<Value> begins,
+                                    int64_t factor, size_t indices) {
+  SmallVector<Value> local(operands);
+  const Factor &experts = rule.factors[factor];
+  if (Value begin = begins[factor]) {
+    auto type = cast<RankedTensorType>(local[indices].getType());
+    auto fill = [&](int64_t number) -> Value {
+      return ConstantOp::create(
+          b, op->getLoc(),
+          DenseElementsAttr::get(type, b.getI64IntegerAttr(number)));
+    };
+    // Behind the last expert a part that was rounded up has room, but no
+    // expert.
+    if (experts.size % sizes[factor] != 0) {
+      Value isOne = CompareOp::create(
+          b, op->getLoc(), type.clone(b.getI1Type()), ComparePredicate::lt,
+          local[indices], fill(experts.size));
+      local[indices] =
+          SelectOp::create(b, op->getLoc(), isOne, local[indices], fill(-1));
+    }
+    Value first =
+        BroadcastOp::create(b, op->getLoc(), type, begin, ArrayRef<int64_t>());
+    local[indices] = SubOp::create(b, op->getLoc(), local[indices], first);
+  }
+  return buildLocalLike(b, op, rule, sizes, local);
+}
+
+ShardingRule ExpertDotOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  ShardingRule rule;
+  DimFactors rows;
+  for (int64_t size : x.getShape().drop_back())
+    rows.push_back({rule.addFactor(size)});
+  const int64_t depth =
+      rule.addFactor(weights.getDimSize(2), FactorKind::reduction);
+  const int64_t expert = addExperts(rule, weights.getDimSize(0));
+  const int64_t column = rule.addFactor(weights.getDimSize(1));
+  DimFactors left = rows, result = rows;
+  left.push_back({depth});
+  result.push_back({column});
+  rule.operands = {left, {{expert}, {column}, {depth}}, rows};
+  rule.results = {result};
+  rule.can_pad = true;
+  return rule;
+}
+
+Operation *ExpertDotOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                   ArrayRef<int64_t> sizes, ValueRange operands,
+                                   ArrayRef<Value> begins) {
+  return buildLocalExperts(builder, getOperation(), rule, sizes, operands,
+                           begins, rule.operands[1][0][0], 2);
+}
+
+ShardingRule ExpertOuterOp::getShardingRule() {
+  RankedTensorType dy = getDy().getType(), result = getType();
+  ShardingRule rule;
+  DimFactors rows;
+  for (int64_t size : dy.getShape().drop_back())
+    rows.push_back({rule.addFactor(size, FactorKind::reduction)});
+  const int64_t depth = rule.addFactor(result.getDimSize(2)),
+                expert = rule.addFactor(result.getDimSize(0)),
+                column = rule.addFactor(result.getDimSize(1));
+  rule.factors[expert].needs_begin = true;
+  DimFactors left = rows, right = rows;
+  left.push_back({column});
+  right.push_back({depth});
+  rule.operands = {left, right, rows};
+  rule.results = {{{expert}, {column}, {depth}}};
+  rule.can_pad = true;
+  return rule;
+}
+
+Operation *ExpertOuterOp::buildLocal(OpBuilder &builder,
+                                     const ShardingRule &rule,
+                                     ArrayRef<int64_t> sizes,
+                                     ValueRange operands,
+                                     ArrayRef<Value> begins) {
+  return buildLocalExperts(builder, getOperation(), rule, sizes, operands,
+                           begins, rule.results[0][0][0], 2);
+}
+
+Operation *PackedDotOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                   ArrayRef<int64_t> sizes, ValueRange operands,
+                                   ArrayRef<Value> begins) {
+  if (!getExperts())
+    return buildLocalLike(builder, getOperation(), rule, sizes, operands);
+  return buildLocalExperts(builder, getOperation(), rule, sizes, operands,
+                           begins, rule.operands[1][0][0], operands.size() - 1);
+}
+
 ShardingRule PackedDotOp::getShardingRule() {
   RankedTensorType x = getX().getType(), weights = getWeights().getType();
   ShardingRule rule;
@@ -183,23 +286,33 @@ ShardingRule PackedDotOp::getShardingRule() {
     result.push_back(left.back());
   }
   // A part of x has whole blocks.
-  const int64_t depth = x.getShape().back(), blocks = weights.getDimSize(1);
+  const DimFactors rows = left;
+  const int64_t rank = weights.getRank(), depth = x.getShape().back(),
+                blocks = weights.getDimSize(rank - 2);
   const bool isWhole = blocks * getBlockSize() == depth;
   const int64_t block = rule.addFactor(
       blocks, isWhole ? FactorKind::reduction : FactorKind::replicated);
   const int64_t inner =
       rule.addFactor(isWhole ? getBlockSize() : depth, FactorKind::replicated);
-  const int64_t row = rule.addFactor(weights.getDimSize(0));
+  const int64_t row = rule.addFactor(weights.getDimSize(rank - 3));
   const int64_t byte =
-      rule.addFactor(weights.getDimSize(2), FactorKind::replicated);
+      rule.addFactor(weights.getDimSize(rank - 1), FactorKind::replicated);
   if (isWhole)
     left.push_back({block, inner});
   else
     left.push_back({inner});
   result.push_back({row});
-  rule.operands = {left, {{row}, {block}, {byte}}, {{row}, {block}}};
+  DimFactors bytes = {{row}, {block}, {byte}}, scales = {{row}, {block}};
+  if (getExperts()) {
+    const int64_t expert = addExperts(rule, weights.getDimSize(0));
+    bytes.insert(bytes.begin(), {expert});
+    scales.insert(scales.begin(), {expert});
+  }
+  rule.operands = {left, bytes, scales};
   if (getZeros())
-    rule.operands.push_back({{row}, {block}});
+    rule.operands.push_back(scales);
+  if (getExperts())
+    rule.operands.push_back(rows);
   rule.results = {result};
   rule.can_pad = true;
   return rule;

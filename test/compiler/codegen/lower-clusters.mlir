@@ -133,6 +133,26 @@ func.func @packed(%x: tensor<2x3x30xf32>, %w: tensor<5x2x8xui8>, %s: tensor<5x2x
   return %0 : tensor<2x3x5xf32>
 }
 
+// Matrices of experts are read as they lie, transposed too.
+func.func @experts(%x: tensor<3x2x5xf32>, %w: tensor<4x5x6xf32>, %e: tensor<3x2xi64>) -> tensor<3x2x6xf32> {
+  // CHECK: lowering = #plan.call<expert_dot, operands = [#plan.view<0 shape [6, 5] strides [5, 1]>, #plan.view<1 shape [4, 6, 5] strides [30, 1, 6]>, #plan.view<2 shape [6] strides [1]>, #plan.view<3 shape [6, 6] strides [6, 1]>]>
+  %0 = nn.cluster call (%only = %x, %a1 = %w, %a2 = %e) : (tensor<3x2x5xf32>, tensor<4x5x6xf32>, tensor<3x2xi64>) -> tensor<3x2x6xf32> {
+    %t = nn.transpose %a1 [0, 2, 1] : tensor<4x5x6xf32> -> tensor<4x6x5xf32>
+    %r = nn.expert_dot %only, %t experts %a2 : tensor<3x2x5xf32>, tensor<4x6x5xf32>, tensor<3x2xi64> -> tensor<3x2x6xf32>
+    nn.yield %r : tensor<3x2x6xf32>
+  }
+  return %0 : tensor<3x2x6xf32>
+}
+
+func.func @expert_outer(%dy: tensor<3x2x6xf32>, %x: tensor<3x2x5xf32>, %e: tensor<3x2xi64>) -> tensor<4x6x5xf32> {
+  // CHECK: lowering = #plan.call<expert_outer, operands = [#plan.view<0 shape [6, 6] strides [6, 1]>, #plan.view<1 shape [6, 5] strides [5, 1]>, #plan.view<2 shape [6] strides [1]>, #plan.view<3 shape [4, 6, 5] strides [30, 5, 1]>]>
+  %0 = nn.cluster call (%only = %dy, %a1 = %x, %a2 = %e) : (tensor<3x2x6xf32>, tensor<3x2x5xf32>, tensor<3x2xi64>) -> tensor<4x6x5xf32> {
+    %r = nn.expert_outer %only, %a1 experts %a2 : tensor<3x2x6xf32>, tensor<3x2x5xf32>, tensor<3x2xi64> -> tensor<4x6x5xf32>
+    nn.yield %r : tensor<4x6x5xf32>
+  }
+  return %0 : tensor<4x6x5xf32>
+}
+
 // The dimensions before and behind the one that is written are one each. The
 // update may be written where the tensor lies.
 func.func @slice(%x: tensor<2x4x6x5xf16>, %u: tensor<2x4x3x5xf16>, %s: tensor<2xi64>) -> tensor<2x4x6x5xf16> {

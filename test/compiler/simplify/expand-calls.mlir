@@ -1,5 +1,6 @@
 // RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls))" %s | FileCheck %s --check-prefix=CPU
 // RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls{library-calls=false}))" %s | FileCheck %s
+// RUN: partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls{library-calls=false keep-differentiable}))" %s | FileCheck %s --check-prefix=KEEP
 // RUN: sed "s/^module {/module attributes {plan.target = \"cuda:sm_90\"} {/" %s | partita-opt --pass-pipeline="builtin.module(func.func(nn-expand-calls))" | FileCheck %s
 
 module {
@@ -48,6 +49,62 @@ module {
   func.func @halves(%x: tensor<2x16xf16>, %w: tensor<3x1x16xui8>, %s: tensor<3x1xf16>) -> tensor<2x3xf16> {
     %r = nn.packed_dot %x, %w, %s bits 8 : tensor<2x16xf16>, tensor<3x1x16xui8>, tensor<3x1xf16> -> tensor<2x3xf16>
     return %r : tensor<2x3xf16>
+  }
+
+  // Rows of other devices are 0.
+  // CPU-LABEL: func.func @experts
+  // CPU-NEXT: nn.expert_dot
+  // CPU-NEXT: return
+  // CHECK-LABEL: func.func @experts
+  // CHECK-SAME: %[[X:.*]]: tensor<6x2x16xf32>, %[[W:.*]]: tensor<4x8x16xf32>, %[[E:.*]]: tensor<6x2xi64>)
+  // CHECK: %[[G:.*]] = nn.gather %[[W]], %[[E]] dim 0
+  // CHECK: %[[D:.*]] = nn.dot %[[X]], %[[G]] batch [0, 1] x [0, 1] contract [2] x [3]
+  // CHECK: nn.compare ge %[[E]]
+  // CHECK: nn.compare lt %[[E]]
+  // CHECK: nn.select %{{.*}}, %[[D]], %{{.*}}
+  func.func @experts(%x: tensor<6x2x16xf32>, %w: tensor<4x8x16xf32>, %e: tensor<6x2xi64>) -> tensor<6x2x8xf32> {
+    %r = nn.expert_dot %x, %w experts %e : tensor<6x2x16xf32>, tensor<4x8x16xf32>, tensor<6x2xi64> -> tensor<6x2x8xf32>
+    return %r : tensor<6x2x8xf32>
+  }
+
+  // There are none where nn.top_k has chosen.
+  // CHECK-LABEL: func.func @chosen_experts
+  // CHECK: nn.gather
+  // CHECK-NEXT: nn.dot
+  // CHECK-NEXT: return
+  func.func @chosen_experts(%x: tensor<12x16xf32>, %w: tensor<4x8x16xf32>, %s: tensor<6x4xf32>) -> tensor<12x8xf32> {
+    %k = nn.top_k largest %s : tensor<6x4xf32> -> tensor<6x2xi64>
+    %e = nn.reshape %k : tensor<6x2xi64> -> tensor<12xi64>
+    %r = nn.expert_dot %x, %w experts %e : tensor<12x16xf32>, tensor<4x8x16xf32>, tensor<12xi64> -> tensor<12x8xf32>
+    return %r : tensor<12x8xf32>
+  }
+
+  // CPU-LABEL: func.func @expert_outer
+  // CPU-NEXT: nn.expert_outer
+  // CHECK-LABEL: func.func @expert_outer
+  // CHECK-SAME: %[[DY:.*]]: tensor<6x8xf32>, %[[X:.*]]: tensor<6x16xf32>, %[[E:.*]]: tensor<6xi64>)
+  // CHECK: %[[P:.*]] = nn.constant dense<{{\[}}[0, 1, 2, 3], {{.*}} : tensor<6x4xi64>
+  // CHECK: nn.compare eq %{{.*}}, %[[P]]
+  // CHECK: %[[S:.*]] = nn.select {{.*}} tensor<6x4x8xf32>
+  // CHECK: nn.dot %[[S]], %[[X]] batch [] x [] contract [0] x [0]
+  func.func @expert_outer(%dy: tensor<6x8xf32>, %x: tensor<6x16xf32>, %e: tensor<6xi64>) -> tensor<4x8x16xf32> {
+    %r = nn.expert_outer %dy, %x experts %e : tensor<6x8xf32>, tensor<6x16xf32>, tensor<6xi64> -> tensor<4x8x16xf32>
+    return %r : tensor<4x8x16xf32>
+  }
+
+  // Floats of experts are not the end, but where derivatives are.
+  // KEEP-LABEL: func.func @packed_experts
+  // KEEP-NOT: nn.packed_dot
+  // KEEP: nn.expert_dot
+  // CPU-LABEL: func.func @packed_experts
+  // CPU-NEXT: nn.packed_dot
+  // CHECK-LABEL: func.func @packed_experts
+  // CHECK: nn.slice {{.*}} -> tensor<4x8x30xf32>
+  // CHECK: nn.gather {{.*}} -> tensor<6x8x30xf32>
+  // CHECK: nn.dot
+  func.func @packed_experts(%x: tensor<6x30xf32>, %w: tensor<4x8x1x16xui8>, %s: tensor<4x8x1xf32>, %e: tensor<6xi64>) -> tensor<6x8xf32> {
+    %r = nn.packed_dot %x, %w, %s experts %e : tensor<6xi64> bits 4 : tensor<6x30xf32>, tensor<4x8x1x16xui8>, tensor<4x8x1xf32> -> tensor<6x8xf32>
+    return %r : tensor<6x8xf32>
   }
 
   // Which places are written is found out for samples and places alone.

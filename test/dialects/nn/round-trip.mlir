@@ -191,6 +191,17 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %bytes
   return
 }
 
+// CHECK-LABEL: func.func @experts
+func.func @experts(%x: tensor<6x64xf32>, %w: tensor<4x8x64xf32>, %e: tensor<6xi64>, %bytes: tensor<4x8x4x16xui8>, %scales: tensor<4x8x4xf32>) {
+  // CHECK: nn.expert_dot %{{.*}}, %{{.*}} experts %{{.*}} : tensor<6x64xf32>, tensor<4x8x64xf32>, tensor<6xi64> -> tensor<6x8xf32>
+  %0 = nn.expert_dot %x, %w experts %e : tensor<6x64xf32>, tensor<4x8x64xf32>, tensor<6xi64> -> tensor<6x8xf32>
+  // CHECK: nn.expert_outer %{{.*}}, %{{.*}} experts %{{.*}} : tensor<6x8xf32>, tensor<6x64xf32>, tensor<6xi64> -> tensor<4x8x64xf32>
+  %1 = nn.expert_outer %0, %x experts %e : tensor<6x8xf32>, tensor<6x64xf32>, tensor<6xi64> -> tensor<4x8x64xf32>
+  // CHECK: nn.packed_dot %{{.*}}, %{{.*}}, %{{.*}} experts %{{.*}} : tensor<6xi64> bits 8 : tensor<6x64xf32>, tensor<4x8x4x16xui8>, tensor<4x8x4xf32> -> tensor<6x8xf32>
+  %2 = nn.packed_dot %x, %bytes, %scales experts %e : tensor<6xi64> bits 8 : tensor<6x64xf32>, tensor<4x8x4x16xui8>, tensor<4x8x4xf32> -> tensor<6x8xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @recurrent
 func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %l: tensor<2xi32>, %h: tensor<1x2x4xf32>,
     %gx: tensor<7x2x1x6xf32>, %gw: tensor<1x6x2xf32>, %gb: tensor<1x2xf32>,

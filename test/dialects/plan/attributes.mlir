@@ -35,6 +35,8 @@ module attributes {
   test.packed = #plan.call<packed_dot, details = #plan.packed_dot<bits = 2, zeros = #plan.view<3 shape [8, 2] strides [2, 1]>>>,
   // CHECK-DAG: test.packed_bytes = #plan.call<packed_dot, details = #plan.packed_dot>
   test.packed_bytes = #plan.call<packed_dot, details = #plan.packed_dot<bits = 8>>,
+  // CHECK-DAG: test.packed_experts = #plan.call<packed_dot, details = #plan.packed_dot<bits = 4, experts = #plan.view<3 shape [6] strides [1]>>>
+  test.packed_experts = #plan.call<packed_dot, details = #plan.packed_dot<bits = 4, experts = #plan.view<3 shape [6] strides [1]>>>,
   // A number that has no short decimal form comes back bit for bit.
   // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 1.000000e-01>
   test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>

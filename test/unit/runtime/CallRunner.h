@@ -100,7 +100,7 @@ struct CallCase {
   std::vector<Tensor> operands;
   Tensor result;
   std::vector<std::pair<int, Tensor>> post_operands; ///< post-op, its operand
-  Tensor bias, mask_mul, mask_add, zeros;            ///< no shape: none
+  Tensor bias, mask_mul, mask_add, zeros, experts;   ///< no shape: none
   std::optional<int64_t> packed_room, workspace;     ///< of the plan
 };
 
@@ -120,13 +120,15 @@ inline PlanSpec planOf(const CallCase &call) {
       plan.weights.back().dtype = tensor.type;
       plan.weights.back().bytes = count * runtime::elementBytes(tensor.type);
     } else {
-      slot = plan.addFrameSlot(device, {count}, plan.micro_batches);
+      slot = plan.addFrameSlot(device, {int64_t(tensor.values.size())},
+                               plan.micro_batches);
       plan.inputs.push_back(
           {"i" + std::to_string(loaded.size()), tensor.type, {count}});
       loaded.push_back(slot);
     }
     SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
     made.dtype = tensor.type;
+    made.shape = {count};
     made.bytes = count * runtime::elementBytes(tensor.type);
     return ViewSpec{slot, tensor.shape, tensor.strides, 0};
   };
@@ -144,6 +146,8 @@ inline PlanSpec planOf(const CallCase &call) {
     spec.mask_add = place(call.mask_add);
   if (!call.zeros.values.empty())
     spec.zeros = place(call.zeros);
+  if (!call.experts.values.empty())
+    spec.experts = place(call.experts);
 
   ProgramSpec &owner = plan.programs[device];
   owner.packed_bytes = call.packed_room.value_or(owner.packed_bytes);
@@ -158,6 +162,15 @@ inline PlanSpec planOf(const CallCase &call) {
   }
   plan.outputs.push_back({"y", call.result.type, {call.result.elements()}});
   return plan;
+}
+
+/// What is wrong with a plan of the call, as the artifact's check says it.
+inline std::string errorOf(const CallCase &call) {
+  const std::string path = temporary("call.partita");
+  writeArtifact(path, planOf(call));
+  auto artifact = runtime::Artifact::open(path);
+  ::unlink(path.c_str());
+  return artifact ? "" : artifact.status().message();
 }
 
 /// Options of a run of a call.
@@ -209,6 +222,7 @@ inline Values runCall(const CallCase &call, const RunOptions &run = {},
   feed(call.mask_mul);
   feed(call.mask_add);
   feed(call.zeros);
+  feed(call.experts);
   const size_t count = call.result.values.size();
   Values results(2 * count);
   binding.outputs.push_back(reinterpret_cast<uint8_t *>(results.data()));

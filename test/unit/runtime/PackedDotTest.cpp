@@ -186,15 +186,6 @@ TEST(PackedRows, LevelsAgree) {
   }
 }
 
-/// What is wrong with a plan of the call, as the artifact's check says it.
-std::string errorOf(const CallCase &call) {
-  const std::string path = temporary("packed.partita");
-  writeArtifact(path, planOf(call));
-  auto artifact = runtime::Artifact::open(path);
-  ::unlink(path.c_str());
-  return artifact ? "" : artifact.status().message();
-}
-
 TEST(PackedDotPlan, WrongCallsAreRefused) {
   const CallCase call = packedCase({4, 32, 3, 40, true}, 2);
   EXPECT_EQ(errorOf(call), "");

@@ -89,7 +89,7 @@ struct InstructionSpec {
   // Call
   abi::CallKind call = abi::CallKind::dot;
   std::vector<ViewSpec> views;
-  ViewSpec bias, mask_mul, mask_add, zeros;
+  ViewSpec bias, mask_mul, mask_add, zeros, experts;
   Shape strides, dilations, pads_low, pads_high, window;
   int64_t groups = 1;
   bool include_pad = false;
@@ -497,8 +497,8 @@ private:
     case abi::CallDetails::Combination:
       return abi::CreateCombination(fbb, spec.combine).Union();
     case abi::CallDetails::PackedDot: {
-      auto zeros = encode(spec.zeros);
-      return abi::CreatePackedDot(fbb, spec.bits, zeros).Union();
+      auto zeros = encode(spec.zeros), experts = encode(spec.experts);
+      return abi::CreatePackedDot(fbb, spec.bits, zeros, experts).Union();
     }
     default:
       return 0;

@@ -1,4 +1,4 @@
-//===- PackedDotRule.cpp - Products with weights of few bits --------------===//
+//===- PackedDotRule.cpp - Products with packed weights, and of experts ---===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,40 +12,96 @@ using namespace mlir;
 namespace partita::codegen::onednn {
 namespace {
 
-/// Takes operands as they lie, and gives the result so.
+/// Whether the call is this op, which reads inputs as they lie.
+bool isAlone(const CallMatcher &call, Operation *root) {
+  return call.getOpCount() == 1 &&
+         llvm::all_of(root->getOperands(),
+                      [&](Value value) { return call.isInput(value); });
+}
+
+/// The dimensions before the last one as one.
+SmallVector<int64_t> rowShape(Value value) {
+  RankedTensorType type = nn::getTensorType(value);
+  const int64_t last = type.getShape().back();
+  return {type.getNumElements() / last, last};
+}
+StridedView rowsOf(Value value) {
+  return *StridedView::dense(value).reshape(rowShape(value));
+}
+/// The index of each row.
+StridedView expertsOf(Value value) {
+  return *StridedView::dense(value).reshape(
+      {nn::getTensorType(value).getNumElements()});
+}
+
 bool matchPackedDot(CallMatcher &call, Operation *root) {
-  if (call.getOpCount() != 1 ||
-      !llvm::all_of(root->getOperands(),
-                    [&](Value value) { return call.isInput(value); }))
+  if (!isAlone(call, root))
     return false;
   auto dot = cast<nn::PackedDotOp>(root);
   call.kind = plan::CallKind::packed_dot;
   call.bits = dot.getBits();
-  for (Value value : {dot.getX(), dot.getWeights(), dot.getScales()})
-    call.operands.push_back(StridedView::dense(value));
+  call.operands = {rowsOf(dot.getX()), StridedView::dense(dot.getWeights()),
+                   StridedView::dense(dot.getScales())};
+  call.output = *call.output.reshape(rowShape(dot));
   if (dot.getZeros())
     call.zeros = StridedView::dense(dot.getZeros());
-  auto rowsOf = [](RankedTensorType type) {
-    const int64_t last = type.getShape().back();
-    return SmallVector<int64_t>{type.getNumElements() / last, last};
-  };
-  call.operands[0] = *call.operands[0].reshape(rowsOf(dot.getX().getType()));
-  call.output = *call.output.reshape(rowsOf(dot.getType()));
+  if (dot.getExperts())
+    call.experts = expertsOf(dot.getExperts());
   return true;
 }
 
-bool isPackedDot(Operation *op) {
-  auto dot = dyn_cast<nn::PackedDotOp>(op);
+/// The matrices may be transposed on the way: the call reads them as they lie.
+bool matchExpertDot(CallMatcher &call, Operation *root) {
+  auto dot = cast<nn::ExpertDotOp>(root);
+  if (!isAlone(call, root)) {
+    auto turned = dot.getWeights().getDefiningOp<nn::TransposeOp>();
+    if (call.getOpCount() != 2 || !turned ||
+        turned.getPermutation() != ArrayRef<int64_t>({0, 2, 1}) ||
+        !call.isInput(turned.getX()) || !call.isInput(dot.getX()) ||
+        !call.isInput(dot.getExperts()))
+      return false;
+  }
+  std::optional<StridedView> weights = call.operand(dot.getWeights());
+  if (!weights)
+    return false;
+  call.kind = plan::CallKind::expert_dot;
+  call.operands = {rowsOf(dot.getX()), *weights, expertsOf(dot.getExperts())};
+  call.output = *call.output.reshape(rowShape(dot));
+  return true;
+}
+
+bool matchExpertOuter(CallMatcher &call, Operation *root) {
+  if (!isAlone(call, root))
+    return false;
+  auto outer = cast<nn::ExpertOuterOp>(root);
+  call.kind = plan::CallKind::expert_outer;
+  call.operands = {rowsOf(outer.getDy()), rowsOf(outer.getX()),
+                   expertsOf(outer.getExperts())};
+  return true;
+}
+
+template <typename Op> bool isFloatProduct(Operation *op) {
+  auto dot = dyn_cast<Op>(op);
   return dot && dot.getType().getElementType().isF32();
 }
 
-bool takesPackedDot(Operation *, Value) { return true; }
+bool takesAny(Operation *, Value) { return true; }
 
 } // namespace
 
-const CallRule kPackedDotRule = {.isRoot = isPackedDot,
-                                 .takes = takesPackedDot,
+const CallRule kPackedDotRule = {.isRoot = isFloatProduct<nn::PackedDotOp>,
+                                 .takes = takesAny,
                                  .match = matchPackedDot,
+                                 .onlyByLibrary = true};
+
+const CallRule kExpertOuterRule = {.isRoot = isFloatProduct<nn::ExpertOuterOp>,
+                                   .takes = takesAny,
+                                   .match = matchExpertOuter,
+                                   .onlyByLibrary = true};
+
+const CallRule kExpertDotRule = {.isRoot = isFloatProduct<nn::ExpertDotOp>,
+                                 .takes = takesAny,
+                                 .match = matchExpertDot,
                                  .onlyByLibrary = true};
 
 } // namespace partita::codegen::onednn

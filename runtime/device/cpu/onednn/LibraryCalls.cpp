@@ -31,8 +31,10 @@ resolveCall(const abi::Call &call,
     optional(attention->mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
     optional(attention->mask_add(), resolved.has_mask_add, resolved.mask_add);
   }
-  if (const abi::PackedDot *packed = call.details_as_PackedDot())
+  if (const abi::PackedDot *packed = call.details_as_PackedDot()) {
     optional(packed->zeros(), resolved.has_zeros, resolved.zeros);
+    optional(packed->experts(), resolved.has_experts, resolved.experts);
+  }
   if (const abi::Recurrent *layer = call.details_as_Recurrent())
     for (auto [view, to] :
          {std::pair(layer->lengths(), &resolved.lengths),

@@ -34,8 +34,8 @@ struct ResolvedCall {
   std::vector<Operand> operands;
   std::vector<PostOperation> post_ops;
   bool has_bias = false, has_mask_mul = false, has_mask_add = false,
-       has_zeros = false;
-  Operand bias, mask_mul, mask_add, zeros;
+       has_zeros = false, has_experts = false;
+  Operand bias, mask_mul, mask_add, zeros, experts;
   // The views of a recurrent layer. The elements of `lengths` are i32.
   std::optional<Operand> lengths, initial, initial_cell, peepholes, hidden_bias;
 

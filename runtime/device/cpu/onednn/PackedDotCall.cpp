@@ -171,7 +171,10 @@ private:
 
 Expected<std::unique_ptr<Task>> preparePackedDot(ResolvedCall call,
                                                  OnednnContext &context,
-                                                 const ThreadTeam &team, bool) {
+                                                 const ThreadTeam &team,
+                                                 bool pack) {
+  if (call.has_experts)
+    return prepareExpertDot(std::move(call), context, team, pack);
   for (Operand *operand : {&call.operands[1], &call.operands[2], &call.zeros})
     if (operand->constant)
       context.readInPlace(*operand);

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // For tasks whose threads compute products by themselves. The work is cut into
-// parts by shapes alone, so results do not depend on the number of threads.
+// parts by shapes, and of experts by what rows chose: results do not depend on
+// the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,6 +97,8 @@ protected:
   virtual bool runPart(Worker &worker, int64_t index) = 0;
 
   const std::vector<ThreadProduct> &allProducts() const { return products; }
+  /// The number of parts of the next run.
+  void setPartCount(int64_t count) { parts = count; }
 
 private:
   static void runRange(void *self, int thread, int64_t begin, int64_t end);

@@ -66,6 +66,117 @@ alternate(typename Vectors<width>::Numbers a,
                                  ((first + i) / 2 + (i % 2 ? width : 0))...);
 }
 
+/// Rows become columns: after each round, a vector has the elements of twice as
+/// many rows in turn.
+template <int width>
+inline void transpose(typename Vectors<width>::Numbers (&rows)[width]) {
+  using Numbers = typename Vectors<width>::Numbers;
+  constexpr auto all = std::make_integer_sequence<int, width>();
+  for (int round = 1; round < width; round *= 2) {
+    Numbers mixed[width];
+#pragma GCC unroll 8
+    for (int i = 0; i < width / 2; ++i) {
+      const Numbers a = rows[i], b = rows[i + width / 2];
+      mixed[2 * i] = alternate<width, 0>(a, b, all);
+      mixed[2 * i + 1] = alternate<width, width>(a, b, all);
+    }
+    __builtin_memcpy(rows, mixed, sizeof(rows));
+  }
+}
+
+/// Calls `multiply<count>` for the number of vectors.
+template <typename Rows> void multiplyVectors(const PackedProduct &product) {
+  switch (product.count) {
+  case 1:
+    return Rows::template multiplyRows<1>(product);
+  case 2:
+    return Rows::template multiplyRows<2>(product);
+  case 3:
+    return Rows::template multiplyRows<3>(product);
+  default:
+    return Rows::template multiplyRows<kFewVectors>(product);
+  }
+}
+
+/// Weights that are floats.
+struct FloatRows {
+  static int64_t lengthOf(const PackedRows &weights) {
+    return weights.bytes / static_cast<int64_t>(sizeof(float));
+  }
+  static const float *rowOf(const PackedRows &weights, int64_t row) {
+    return reinterpret_cast<const float *>(weights.numbers +
+                                           row * weights.bytes);
+  }
+
+  static void arrange(const PackedRows &, const float *vector, int64_t length,
+                      float *to) {
+    __builtin_memcpy(to, vector, static_cast<size_t>(length) * sizeof(float));
+  }
+
+  template <int count>
+  static void multiplyRow(const PackedProduct &product, int64_t row) {
+    const int64_t length = lengthOf(product.weights);
+    const float *weights = rowOf(product.weights, row);
+    Floats sums[count][2] = {};
+    int64_t i = 0;
+    for (; i + 2 * kLanes <= length; i += 2 * kLanes)
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        const int64_t at = i + half * kLanes;
+        const Floats weight = load(weights + at);
+#pragma GCC unroll 4
+        for (int k = 0; k < count; ++k)
+          sums[k][half] += weight * load(product.vectors + k * length + at);
+      }
+    for (int k = 0; k < count; ++k) {
+      const Floats all = sums[k][0] + sums[k][1];
+      float sum = 0;
+      for (int lane = 0; lane < kLanes; ++lane)
+        sum += all[lane];
+      for (int64_t rest = i; rest < length; ++rest)
+        sum += weights[rest] * product.vectors[k * length + rest];
+      product.result[k * product.step + row] = sum;
+    }
+  }
+
+  template <int count> static void multiplyRows(const PackedProduct &product) {
+    for (int64_t row = product.begin; row < product.end; ++row)
+      multiplyRow<count>(product, row);
+  }
+
+  static void multiply(const PackedProduct &product) {
+    multiplyVectors<FloatRows>(product);
+  }
+
+  static void unpack(const PackedRows &weights, int64_t begin, int64_t end,
+                     float *to, int64_t step) {
+    const int64_t length = lengthOf(weights);
+    for (int64_t first = begin; first < end; first += kLanes, to += kLanes) {
+      // Past the end it is the last row again.
+      const float *rows[kLanes];
+      for (int64_t i = 0; i < kLanes; ++i)
+        rows[i] = rowOf(weights, first + i < end ? first + i : end - 1);
+      int64_t at = 0;
+      for (; at + kLanes <= length; at += kLanes) {
+        Vectors<kLanes>::Numbers columns[kLanes];
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i)
+          columns[i] = read<Vectors<kLanes>::Numbers>(rows[i] + at);
+        transpose<kLanes>(columns);
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i)
+          __builtin_memcpy(to + (at + i) * step, &columns[i],
+                           sizeof(columns[i]));
+      }
+      for (; at < length; ++at)
+        for (int64_t i = 0; i < kLanes; ++i)
+          to[at * step + i] = rows[i][at];
+    }
+  }
+
+  static constexpr PackedFunctions kFunctions = {arrange, multiply, unpack};
+};
+
 /// Weights of `bits` bits in vectors of `width` bytes.
 template <int bits, int width> struct Packed {
   using Words = typename Vectors<width>::Words;
@@ -137,32 +248,7 @@ template <int bits, int width> struct Packed {
   }
 
   static void multiply(const PackedProduct &product) {
-    switch (product.count) {
-    case 1:
-      return multiplyRows<1>(product);
-    case 2:
-      return multiplyRows<2>(product);
-    case 3:
-      return multiplyRows<3>(product);
-    default:
-      return multiplyRows<kFewVectors>(product);
-    }
-  }
-
-  /// Rows become columns: after each round, a vector has the elements of twice
-  /// as many rows in turn.
-  static void transpose(Numbers (&rows)[width]) {
-    constexpr auto all = std::make_integer_sequence<int, width>();
-    for (int round = 1; round < width; round *= 2) {
-      Numbers mixed[width];
-#pragma GCC unroll 8
-      for (int i = 0; i < width / 2; ++i) {
-        const Numbers a = rows[i], b = rows[i + width / 2];
-        mixed[2 * i] = alternate<width, 0>(a, b, all);
-        mixed[2 * i + 1] = alternate<width, width>(a, b, all);
-      }
-      __builtin_memcpy(rows, mixed, sizeof(rows));
-    }
+    multiplyVectors<Packed>(product);
   }
 
   static void unpack(const PackedRows &weights, int64_t begin, int64_t end,
@@ -190,7 +276,7 @@ template <int bits, int width> struct Packed {
               columns[i] = partOf(
                   widen<width>(weights.numbers + rows[i] * rowBytes + offset),
                   part);
-            transpose(columns);
+            transpose<width>(columns);
             const Numbers zero = read<Numbers>(zeros),
                           scale = read<Numbers>(scales);
 #pragma GCC unroll 16
@@ -241,9 +327,10 @@ template <int bits> struct AnyWidth {
 } // namespace
 
 PackedFunctions PARTITA_LEVEL(packedFunctions)(int64_t bits) {
-  return bits == 2   ? AnyWidth<2>::kFunctions
-         : bits == 4 ? AnyWidth<4>::kFunctions
-                     : AnyWidth<8>::kFunctions;
+  return bits == 2    ? AnyWidth<2>::kFunctions
+         : bits == 4  ? AnyWidth<4>::kFunctions
+         : bits == 32 ? FloatRows::kFunctions
+                      : AnyWidth<8>::kFunctions;
 }
 
 } // namespace partita::runtime

@@ -1,4 +1,4 @@
-//===- PackedRows.h - Weights of few bits, unpacked -------------*- C++ -*-===//
+//===- PackedRows.h - Rows of weights, packed or floats ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,16 +12,26 @@
 
 namespace partita::runtime {
 
-/// Rows of weights w = (q - zero) * scale. Each row has `blocks` blocks of
-/// `bytes` bytes. A byte has 8 / bits numbers q, the first one in its lowest
-/// bits. A block has a scale, and a zero unless `zeros` is null: then it is
-/// 2^(bits - 1). `bytes` is a power of two, at least 4.
+/// Rows of weights. Packed ones are w = (q - zero) * scale: each row has
+/// `blocks` blocks of `bytes` bytes, a power of two, at least 4. A byte has 8 /
+/// bits numbers q, the first one in its lowest bits. A block has a scale, and a
+/// zero unless `zeros` is null: then it is 2^(bits - 1). Those of 32 bits are
+/// floats: a row is one block of any number of them, without a scale.
 struct PackedRows {
   const uint8_t *numbers = nullptr;
   const float *scales = nullptr;
   const float *zeros = nullptr;
   int64_t blocks = 0;
   int64_t bytes = 0;
+
+  /// The rows from `row` on.
+  PackedRows from(int64_t row) const {
+    PackedRows rest = *this;
+    rest.numbers += row * blocks * bytes;
+    rest.scales += scales ? row * blocks : 0;
+    rest.zeros += zeros ? row * blocks : 0;
+    return rest;
+  }
 };
 
 /// Rows [begin, end) of the weights, times a few vectors.
@@ -39,7 +49,7 @@ inline constexpr int64_t kFewVectors = 4;
 
 inline constexpr int64_t kColumnStep = 16;
 
-/// The functions for weights of so many bits.
+/// The functions for weights of so many bits: 2, 4, 8 or 32.
 struct PackedFunctions {
   /// Orders the numbers of a vector as `multiply` meets the weights. What the
   /// weights have beyond its end is 0.

@@ -126,6 +126,24 @@ func.func @packed_dot_zeros(%x: tensor<4x30xf32>, %w: tensor<6x2x4xui8>, %s: ten
   return %r : tensor<4x6xf32>
 }
 
+func.func @expert_dot(%x: tensor<6x2x8xf32>, %w: tensor<4x10x8xf32>, %e: tensor<6x2xi64>) -> tensor<6x2x10xf32> attributes {
+    rule = "([i,j,k],[l,m,k],[i,j])->([i,j,m]) reduction={k,l}"} {
+  %r = nn.expert_dot %x, %w experts %e : tensor<6x2x8xf32>, tensor<4x10x8xf32>, tensor<6x2xi64> -> tensor<6x2x10xf32>
+  return %r : tensor<6x2x10xf32>
+}
+
+func.func @expert_outer(%dy: tensor<6x2x10xf32>, %x: tensor<6x2x8xf32>, %e: tensor<6x2xi64>) -> tensor<4x10x8xf32> attributes {
+    rule = "([i,j,m],[i,j,k],[i,j])->([l,m,k]) reduction={i,j}"} {
+  %r = nn.expert_outer %dy, %x experts %e : tensor<6x2x10xf32>, tensor<6x2x8xf32>, tensor<6x2xi64> -> tensor<4x10x8xf32>
+  return %r : tensor<4x10x8xf32>
+}
+
+func.func @packed_dot_experts(%x: tensor<4x64xf32>, %w: tensor<3x6x4x8xui8>, %s: tensor<3x6x4xf32>, %z: tensor<3x6x4xf32>, %e: tensor<4xi64>) -> tensor<4x6xf32> attributes {
+    rule = "([i,jk],[n,l,j,m],[n,l,j],[n,l,j],[i])->([i,l]) reduction={j,n} replicated={k,m}"} {
+  %r = nn.packed_dot %x, %w, %s zeros %z : tensor<3x6x4xf32> experts %e : tensor<4xi64> bits 4 : tensor<4x64xf32>, tensor<3x6x4x8xui8>, tensor<3x6x4xf32> -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
 func.func @attention(%q: tensor<2x4x6x3xf32>, %k: tensor<2x4x5x3xf32>, %v: tensor<2x4x5x2xf32>) -> tensor<2x4x6x2xf32> attributes {
     rule = "([i,j,k,n],[i,j,m,n],[i,j,m,l])->([i,j,k,l]) replicated={m,n}"} {
   %r = nn.attention %q, %k, %v scale 0.5 : tensor<2x4x6x3xf32>, tensor<2x4x5x3xf32>, tensor<2x4x5x2xf32> -> tensor<2x4x6x2xf32>

@@ -85,10 +85,21 @@ int64_t workspaceRoom(const CallShape &call, bool packed) {
   case abi::CallKind::recurrent:
     return recurrentRoom(call.operands[0][1], call.operands[1][2],
                          call.operands[0][3]);
-  case abi::CallKind::packed_dot:
-    return packedDotRoom(
-        call.operands[0][0], call.operands[1][0],
-        times(times(call.operands[1][1], call.operands[1][2]), 8 / call.bits));
+  case abi::CallKind::packed_dot: {
+    std::span<const int64_t> weights = call.operands[1];
+    const int64_t depth = times(
+        times(weights[weights.size() - 2], weights.back()), 8 / call.bits);
+    return weights.size() == 4
+               ? expertDotRoom(
+                     {call.operands[0][0], weights[1], depth, weights[0]})
+               : packedDotRoom(call.operands[0][0], weights[0], depth);
+  }
+  case abi::CallKind::expert_dot:
+    return expertDotRoom({call.operands[0][0], call.operands[1][1],
+                          call.operands[1][2], call.operands[1][0]});
+  case abi::CallKind::expert_outer:
+    return expertOuterRoom({call.operands[0][0], call.operands[0][1],
+                            call.operands[1][1], call.operands[3][0]});
   default:
     return 0;
   }
@@ -332,6 +343,47 @@ int64_t packedDotRoom(int64_t rows, int64_t columns, int64_t depth) {
   const int64_t held =
       rows <= kFewRows ? rows : tilePackedDot(rows, columns, depth).step;
   return roundUp(times(times(held, depth), kElement), kScratchAlignment);
+}
+
+/// Fewer rows than of other products: a core copies them, too.
+constexpr int64_t kExpertRows = 128, kExpertStep = 32;
+
+PackedDotTiles tileExpertDot(const ExpertDotShape &shape) {
+  PackedDotTiles tiles = tilePackedDot(shape.rows, shape.columns, shape.depth);
+  tiles.rows = shape.rows <= kFewRows
+                   ? shape.rows
+                   : std::min(roundUp(shape.rows, kExpertStep), kExpertRows);
+  return tiles;
+}
+
+int64_t expertDotRoom(const ExpertDotShape &shape) {
+  const PackedDotTiles tiles = tileExpertDot(shape);
+  const int64_t floats = plus(times(plus(tiles.rows, tiles.step), shape.depth),
+                              times(tiles.rows, tiles.step));
+  return roundUp(plus(times(floats, kElement), expertListRoom(shape)),
+                 kScratchAlignment);
+}
+
+PackedDotTiles tileExpertOuter(const ExpertDotShape &shape) {
+  PackedDotTiles tiles = tilePackedDot(shape.rows, shape.columns, shape.depth);
+  tiles.rows = kExpertRows;
+  return tiles;
+}
+
+int64_t expertOuterRoom(const ExpertDotShape &shape) {
+  const PackedDotTiles tiles = tileExpertOuter(shape);
+  const int64_t floats = times(tiles.rows, plus(tiles.columns, shape.depth));
+  return roundUp(plus(times(floats, kElement), expertListRoom(shape)),
+                 kScratchAlignment);
+}
+
+int64_t expertListRoom(const ExpertDotShape &shape) {
+  // For each row its place in order, and a group of three numbers at most; and
+  // where experts end.
+  constexpr int64_t kInts = 4;
+  return roundUp(times(plus(times(shape.rows, kInts), plus(shape.experts, 1)),
+                       static_cast<int64_t>(sizeof(int32_t))),
+                 64);
 }
 
 int64_t recurrentStateRoom(int64_t batch, int64_t hidden) {

@@ -124,6 +124,26 @@ PackedDotTiles tilePackedDot(int64_t rows, int64_t columns, int64_t depth);
 /// kScratchAlignment.
 int64_t packedDotRoom(int64_t rows, int64_t columns, int64_t depth);
 
+/// The extents of a product of rows with matrices that indices choose.
+struct ExpertDotShape {
+  int64_t rows, columns;
+  int64_t depth; ///< numbers in a row of weights
+  int64_t experts;
+};
+/// The part that a core computes at a time. It has `rows` of x with the same
+/// index, or fewer.
+PackedDotTiles tileExpertDot(const ExpertDotShape &shape);
+/// Bytes on each core: a part of x, of the weights and of the result, and the
+/// list of rows by index, of which one is used. A multiple of
+/// kScratchAlignment.
+int64_t expertDotRoom(const ExpertDotShape &shape);
+/// The same for the derivative to the matrices: `rows` of x are added at a time
+/// to as many rows of a matrix as there are `columns`.
+PackedDotTiles tileExpertOuter(const ExpertDotShape &shape);
+int64_t expertOuterRoom(const ExpertDotShape &shape);
+/// Bytes of the list.
+int64_t expertListRoom(const ExpertDotShape &shape);
+
 /// The alignment of each core's scratch, so that no two cores share a cache
 /// line or a page.
 inline constexpr int64_t kScratchAlignment = 4096;

@@ -1,0 +1,218 @@
+//===- ExpertDotCall.cpp - Rows times the matrices of their experts -------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rows of x are listed by their experts, in groups. A group is multiplied by
+// parts of its expert's matrix, so this is read once for all rows that chose
+// it, and others are not read. Weights stay as they lie in the model's file,
+// floats or packed: a few rows are multiplied by them directly; for more of
+// them, a thread writes a part of the matrix as columns into its scratch,
+// unless it lies so, and the library multiplies. The work is cut by shapes and
+// by the experts that rows chose, so results do not depend on the number of
+// threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/BestLevel.h"
+#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/own/ExpertList.h"
+#include "runtime/device/cpu/simd/ColumnRows.h"
+#include "runtime/device/cpu/simd/PackedRows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::runtime {
+namespace {
+
+/// The heights of the library's products. A group gets the next one, and rows
+/// of zeros.
+constexpr int64_t kHeights[] = {12, 16, 24, 32, 48, 64, 96, 128};
+
+class ExpertDot final : public ThreadProductTask {
+public:
+  ExpertDot(ResolvedCall resolved, const ThreadTeam &team)
+      : ThreadProductTask(team), call(std::move(resolved)), shape(findShape()),
+        tiles(rules::tileExpertDot(shape)),
+        across{shape.columns, tiles.columns}, depth(call.operands[0].dims[1]),
+        isTransposed(!call.has_experts && call.operands[1].strides[1] == 1 &&
+                     call.operands[1].strides[2] != 1),
+        list(shape, tiles.rows) {}
+
+  Status prepare(OnednnContext &context) {
+    const abi::PackedDot *packed = call.call->details_as_PackedDot();
+    functions =
+        atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
+                    packedFunctionsV4)(packed ? packed->bits() : kFloatBits);
+    multiplyColumns = atBestLevel(multiplyColumnsBaseline, multiplyColumnsV3,
+                                  multiplyColumnsV4);
+    const int64_t floats =
+        (tiles.rows + tiles.step) * shape.depth + tiles.rows * tiles.step;
+    return ThreadProductTask::prepare(context, describeProducts(),
+                                      floatBytes(floats), across.count(),
+                                      "this product of experts");
+  }
+
+  bool run() override {
+    const int64_t *chosen = experts();
+    list.fill(chosen);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      if (!list.isHere(chosen[row]))
+        std::memset(result(row), 0,
+                    static_cast<size_t>(shape.columns) * sizeof(float));
+    setPartCount(list.size() * across.count());
+    return ThreadProductTask::run();
+  }
+
+  size_t scratchBytes() const override {
+    return list.bytes() + ThreadProductTask::scratchBytes();
+  }
+  void useScratch(uint8_t *data) override {
+    list.place(data);
+    ThreadProductTask::useScratch(data + list.bytes());
+  }
+
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (Operand &operand : call.operands)
+      visit(&operand.data);
+    visit(&call.zeros.data);
+    visit(&call.experts.data);
+  }
+
+private:
+  static constexpr int64_t kFloatBits = 32;
+
+  rules::ExpertDotShape findShape() const {
+    const std::vector<int64_t> &weights = call.operands[1].dims;
+    const abi::PackedDot *packed = call.call->details_as_PackedDot();
+    return {call.operands[0].dims[0], weights[1],
+            packed ? weights[2] * weights[3] * 8 / packed->bits() : weights[2],
+            weights[0]};
+  }
+  static size_t floatBytes(int64_t count) {
+    return (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
+  }
+
+  /// By heights, then of whole tiles and the last one.
+  std::vector<ThreadProduct> describeProducts() const {
+    std::vector<ThreadProduct> products;
+    for (int64_t height : kHeights)
+      for (int64_t column : {int64_t(0), across.count() - 1}) {
+        if (height > tiles.rows)
+          return products;
+        const int64_t width = across.size(column);
+        ThreadProduct each;
+        each.lhs = {height, depth, depth, 1};
+        each.rhs = {depth, width, isTransposed ? shape.columns : tiles.step, 1};
+        each.result = {height, width, width, 1};
+        products.push_back(std::move(each));
+      }
+    return products;
+  }
+
+  const int64_t *experts() const {
+    const bool isPacked = call.has_experts;
+    return reinterpret_cast<const int64_t *>(isPacked ? call.experts.data
+                                                      : call.operands[2].data);
+  }
+  float *x(int64_t row) const { return call.operands[0].data + row * depth; }
+  float *result(int64_t row) const {
+    return call.operands.back().data + row * shape.columns;
+  }
+
+  /// The matrix [K, N] of an expert, if it lies so.
+  float *matrixOf(int64_t expert) const {
+    return call.operands[1].data + expert * shape.columns * shape.depth;
+  }
+
+  /// The rows of an expert's weights. Operands may have moved since the last
+  /// run.
+  PackedRows weightsOf(int64_t expert) const {
+    const Operand &weights = call.operands[1];
+    PackedRows rows;
+    rows.numbers = reinterpret_cast<const uint8_t *>(weights.data);
+    if (call.has_experts) {
+      rows.blocks = weights.dims[2];
+      rows.bytes = weights.dims[3];
+      rows.scales = call.operands[2].data;
+      rows.zeros = call.has_zeros ? call.zeros.data : nullptr;
+    } else {
+      rows.blocks = 1;
+      rows.bytes = weights.dims[2] * static_cast<int64_t>(sizeof(float));
+    }
+    return rows.from(expert * shape.columns);
+  }
+
+  bool runPart(Worker &worker, int64_t index) override {
+    // Neighbours have the same columns, so each thread has parts of all groups.
+    const ExpertList::Group &group = list[index % list.size()];
+    const int64_t column = index / list.size(), begin = column * across.part,
+                  width = across.size(column);
+    float *rows = worker.scratch(), *out = rows + tiles.rows * shape.depth,
+          *unpacked = out + tiles.rows * tiles.step;
+    const int32_t *of = list.order() + group.first;
+    const size_t bytes = static_cast<size_t>(depth) * sizeof(float);
+    if (group.count <= rules::kFewRows && isTransposed) {
+      for (int64_t i = 0; i < group.count; ++i)
+        std::memcpy(rows + i * depth, x(of[i]), bytes);
+      multiplyColumns({matrixOf(group.expert) + begin, depth, width,
+                       shape.columns, rows, group.count, out});
+    } else if (group.count <= rules::kFewRows) {
+      const PackedRows weights = weightsOf(group.expert).from(begin);
+      for (int64_t i = 0; i < group.count; ++i)
+        functions.arrange(weights, x(of[i]), depth, rows + i * shape.depth);
+      for (int64_t i = 0; i < group.count; i += kFewVectors)
+        functions.multiply({weights, 0, width, rows + i * shape.depth,
+                            std::min(group.count - i, kFewVectors),
+                            out + i * width, width});
+    } else {
+      const int64_t *height = std::ranges::lower_bound(kHeights, group.count);
+      const size_t number = 2 * static_cast<size_t>(height - kHeights) +
+                            static_cast<size_t>(across.isLast(column));
+      for (int64_t i = 0; i < group.count; ++i)
+        std::memcpy(rows + i * depth, x(of[i]), bytes);
+      std::memset(rows + group.count * depth, 0,
+                  bytes * static_cast<size_t>(*height - group.count));
+      if (!isTransposed)
+        functions.unpack(weightsOf(group.expert).from(begin), 0, width,
+                         unpacked, tiles.step);
+      if (!worker.multiply(
+              number, rows,
+              isTransposed ? matrixOf(group.expert) + begin : unpacked, out))
+        return false;
+    }
+    for (int64_t i = 0; i < group.count; ++i)
+      std::memcpy(result(of[i]) + begin, out + i * width,
+                  static_cast<size_t>(width) * sizeof(float));
+    return true;
+  }
+
+  ResolvedCall call;
+  const rules::ExpertDotShape shape;
+  const rules::PackedDotTiles tiles;
+  const Parts across;
+  const int64_t depth; ///< of x
+  const bool isTransposed;
+  PackedFunctions functions = {};
+  void (*multiplyColumns)(const ColumnProduct &) = nullptr;
+  ExpertList list;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Task>> prepareExpertDot(ResolvedCall call,
+                                                 OnednnContext &context,
+                                                 const ThreadTeam &team, bool) {
+  for (Operand *operand : {&call.operands[1], &call.operands[2], &call.zeros})
+    if (operand->constant)
+      context.readInPlace(*operand);
+  auto task = std::make_unique<ExpertDot>(std::move(call), team);
+  if (Status status = task->prepare(context); !status.ok())
+    return status;
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+} // namespace partita::runtime
