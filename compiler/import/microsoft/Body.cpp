@@ -122,8 +122,8 @@ static std::vector<OpRow> registerOps() {
   versions.AddDomainToVersion(kMicrosoftDomain.str(), 1, 1);
   std::vector<OpRow> rows;
   for (ArrayRef<Op> family :
-       {getAttentionOps(), getFusedOps(), getNormalizationOps(), getPackedOps(),
-        getQuantizedOps()})
+       {getAttentionOps(), getExpertOps(), getFusedOps(), getNormalizationOps(),
+        getPackedOps(), getQuantizedOps()})
     for (const Op &op : family) {
       OpSchema schema(op.name.str(), __FILE__, __LINE__);
       schema.SetDomain(kMicrosoftDomain.str()).SinceVersion(1);

@@ -95,11 +95,21 @@ llvm::LogicalResult checkHeads(NodeImport &n, llvm::StringRef name,
 Body &addAttention(NodeImport &n, Body &body, const llvm::Twine &results,
                    const std::string &mask, bool hasPast, bool isCausal);
 
+/// Emits an error if weights of so many bits, or of so large blocks, are not
+/// imported.
+llvm::LogicalResult checkBlocks(NodeImport &n, int64_t bits, int64_t block);
+/// The zero points of rows of packed weights, unpacked from bytes if they are
+/// packed. `blocks`: their shape [N, B], as N rows have B blocks each.
+mlir::FailureOr<mlir::Value> getZeros(NodeImport &n, mlir::Value given,
+                                      llvm::ArrayRef<int64_t> blocks,
+                                      int64_t bits, mlir::Type element);
+
 /// Attention whose keys and values serve several heads each.
 llvm::LogicalResult importGroupQueryAttention(NodeImport &n);
 
 // The families.
 llvm::ArrayRef<Op> getAttentionOps();
+llvm::ArrayRef<Op> getExpertOps();
 llvm::ArrayRef<Op> getFusedOps();
 llvm::ArrayRef<Op> getNormalizationOps();
 llvm::ArrayRef<Op> getPackedOps();

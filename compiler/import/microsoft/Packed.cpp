@@ -17,7 +17,6 @@ using namespace llvm;
 using namespace mlir;
 
 namespace partita::import::microsoft {
-namespace {
 
 LogicalResult checkBlocks(NodeImport &n, int64_t bits, int64_t block) {
   if (bits != 2 && bits != 4 && bits != 8)
@@ -28,6 +27,26 @@ LogicalResult checkBlocks(NodeImport &n, int64_t bits, int64_t block) {
                    "; it must be a power of two from 16 to " + Twine(most));
   return success();
 }
+
+FailureOr<Value> getZeros(NodeImport &n, Value given, ArrayRef<int64_t> blocks,
+                          int64_t bits, Type element) {
+  const int64_t numbers = n.typeOf(given).getNumElements();
+  if (!n.elementOf(given).isUnsignedInteger(8)) {
+    if (numbers != blocks[0] * blocks[1])
+      return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
+                     Twine(blocks[1]) + " numbers");
+    return n.cast(n.reshape(given, blocks), element);
+  }
+  const int64_t perRow = divideCeil(blocks[1] * bits, 8);
+  if (numbers != blocks[0] * perRow)
+    return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
+                   Twine(perRow) + " bytes");
+  Value bytes = n.reshape(given, {blocks[0], perRow});
+  Value unpacked = nn::unpack(n.b, n.loc, bytes, bits);
+  return n.cast(n.slice(unpacked, {0, 0}, blocks, {1, 1}), element);
+}
+
+namespace {
 
 /// Adds nodes that unpack bytes: the last dimension grows by 8 / bits.
 void addUnpacking(Body &body, const std::string &result,
@@ -52,25 +71,6 @@ void addUnpacking(Body &body, const std::string &result,
   body.add(packed + "All = Concat <axis = -1> (" + parts + ")")
       .ints(packed + "Shape", shape)
       .add(result + " = Reshape (" + packed + "All, " + packed + "Shape)");
-}
-
-/// A zero for each block. `blocks`: of N rows, their shape [N, B].
-FailureOr<Value> getZeros(NodeImport &n, Value given, ArrayRef<int64_t> blocks,
-                          int64_t bits, Type element) {
-  const int64_t numbers = n.typeOf(given).getNumElements();
-  if (!n.elementOf(given).isUnsignedInteger(8)) {
-    if (numbers != blocks[0] * blocks[1])
-      return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
-                     Twine(blocks[1]) + " numbers");
-    return n.cast(n.reshape(given, blocks), element);
-  }
-  const int64_t perRow = divideCeil(blocks[1] * bits, 8);
-  if (numbers != blocks[0] * perRow)
-    return n.error("zero_points must have " + Twine(blocks[0]) + " x " +
-                   Twine(perRow) + " bytes");
-  Value bytes = n.reshape(given, {blocks[0], perRow});
-  Value unpacked = nn::unpack(n.b, n.loc, bytes, bits);
-  return n.cast(n.slice(unpacked, {0, 0}, blocks, {1, 1}), element);
 }
 
 /// The weights of a matrix product: W of `N` rows and `K` columns.

@@ -1,0 +1,412 @@
+//===- Experts.cpp - Layers of experts, in com.microsoft ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A router scores the experts for each word. The best k of them compute it, and
+// their results are added, weighted by the scores' softmax. An expert is two
+// products with an activation in between, or three where one gates another:
+//
+//   fc2(f(fc1(x)))    fc2(f(fc1(x)) * fc3(x))
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/microsoft/Microsoft.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import::microsoft {
+namespace {
+
+/// Which inputs a product of experts has.
+struct ProductInputs {
+  StringLiteral name;
+  unsigned weights, bias;
+  unsigned scales = 0, zeros = 0; ///< of packed weights
+};
+
+class Experts {
+public:
+  Experts(NodeImport &n, bool isPacked)
+      : n(n), isPacked(isPacked),
+        function(n.stringAttr("activation_type", "relu")),
+        fusion(n.intAttr("swiglu_fusion", 0)), fc1(inputsOf("fc1")),
+        fc2(inputsOf("fc2")), fc3(inputsOf("fc3")) {}
+
+  LogicalResult import() {
+    if (failed(checkOptions()) || failed(setSizes()))
+      return failure();
+    Value weights = choose();
+    if (!weights)
+      return failure();
+    const Shape each = {rows, chosen, hidden};
+    Value x =
+        n.broadcastDims(n.reshape(n.input(0), {rows, hidden}), {0, 2}, each);
+    Value inner = x ? activate(x) : Value();
+    Value y = inner ? multiply(fc2, inner, hidden) : Value();
+    if (!y)
+      return failure();
+    auto weigh = [&](Value each) {
+      Value weighted = n.binary<nn::MulOp>(
+          each, n.broadcastDims(weights, {0, 1}, n.shapeOf(y)));
+      return n.reduce(nn::ReduceKind::sum, weighted, {1}, /*keep=*/false);
+    };
+    Value sum = weigh(y);
+    // Behind the sum, so that devices join what is summed, and not each part.
+    if (isGiven(n, fc2.bias)) {
+      Value bias = gatherBias(fc2, n.typeOf(y));
+      if (!bias)
+        return failure();
+      sum = n.binary<nn::AddOp>(sum, weigh(bias));
+    }
+    return n.result(0, n.reshape(sum, n.shapeOf(n.input(0))));
+  }
+
+private:
+  ProductInputs inputsOf(StringRef name) const {
+    if (name == "fc1")
+      return isPacked ? ProductInputs{"fc1", 2, 4, 3, 11}
+                      : ProductInputs{"fc1", 2, 3};
+    if (name == "fc2")
+      return isPacked ? ProductInputs{"fc2", 5, 7, 6, 12}
+                      : ProductInputs{"fc2", 4, 5};
+    return isPacked ? ProductInputs{"fc3", 8, 10, 9, 13}
+                    : ProductInputs{"fc3", 6, 7};
+  }
+
+  LogicalResult checkOptions() {
+    if (failed(checkInt(n, "use_sparse_mixer", 0)) ||
+        failed(checkInt(n, "swiglu_limit_after_activation", 0)))
+      return failure();
+    if (isPacked) {
+      if (n.stringAttr("quant_type", "int") != "int")
+        return n.error("quant_type can only be int");
+      if (n.intAttr("weights_prepacked", -1) == 1)
+        return n.error("weights_prepacked = 1 is not supported: give weights "
+                       "as the quantizer writes them (0)");
+      for (unsigned i = 15; i < n.inputs.size(); ++i)
+        if (failed(checkOmitted(n, i, "a scale of floats of 8 or 4 bits")))
+          return failure();
+    }
+    if (!is_contained({"relu", "gelu", "silu", "swiglu", "identity"}, function))
+      return n.error("activation_type = " + Twine(function) +
+                     " is not supported; it can be relu, gelu, silu, swiglu "
+                     "or identity");
+    const bool isGated = isGiven(n, fc3.weights);
+    for (unsigned i : {fc3.bias, fc3.scales, fc3.zeros})
+      if (!isGated && i != 0 && isGiven(n, i))
+        return n.error("input " + Twine(i) +
+                       " is given without fc3_experts_weights");
+    if (function == "swiglu") {
+      if (fusion < 0 || fusion > 2 || isGated != (fusion == 0))
+        return n.error(
+            "swiglu needs two products: fc3_experts_weights and swiglu_fusion "
+            "= 0, or swiglu_fusion = 1 or 2 and no fc3_experts_weights");
+    } else {
+      fusion = 0;
+    }
+    return success();
+  }
+
+  LogicalResult setSizes() {
+    Value x = n.input(0), router = n.input(1);
+    if (!isa<FloatType>(n.elementOf(x)) || n.typeOf(x).getRank() < 2)
+      return n.error("input must be floats, of 2 or 3 dimensions");
+    hidden = n.shapeOf(x).back();
+    rows = n.typeOf(x).getNumElements() / std::max<int64_t>(hidden, 1);
+    if (failed(checkRank(n, 1, "router_probs", 2)))
+      return failure();
+    experts = n.shapeOf(router)[1];
+    chosen = n.intAttr("k", 1);
+    if (n.shapeOf(router)[0] != rows || hidden < 1 || experts < 1)
+      return n.error("router_probs must have " + Twine(rows) +
+                     " rows, one for each word of input");
+    if (chosen < 1 || chosen > experts)
+      return n.error("k = " + Twine(chosen) + "; there are " + Twine(experts) +
+                     " experts");
+    return success();
+  }
+
+  /// Sets `indices`; returns the weight of each chosen expert. Null after an
+  /// error.
+  Value choose() {
+    Value scores = n.cast(n.input(1), n.b.getF32Type());
+    const Shape shape = {rows, chosen};
+    const bool normalized = n.intAttr("normalize_routing_weights", 0) != 0;
+    if (rows == 0)
+      indices = n.splat(0, shape, n.b.getI64Type());
+    else
+      indices = n.make<nn::TopKOp>(
+          RankedTensorType::get(shape, n.b.getI64Type()), true, scores);
+    auto softmax = [&](Value x) -> Value {
+      return n.make<nn::SoftmaxOp>(x.getType(), x, 1, /*log=*/false);
+    };
+    auto pick = [&](Value x) {
+      return n.make<nn::GatherElementsOp>(
+          RankedTensorType::get(shape, n.elementOf(x)), x, indices, 1);
+    };
+    Value weights;
+    if (isPacked && isGiven(n, 14)) {
+      Value given = n.cast(n.input(14), n.b.getF32Type());
+      if (n.shapeOf(given) != ArrayRef({rows, experts})) {
+        (void)n.error("router_weights must have the shape of router_probs");
+        return {};
+      }
+      weights = pick(given);
+      if (normalized) {
+        Value sum = n.reduce(nn::ReduceKind::sum, weights, {1}, /*keep=*/true);
+        weights = n.binary<nn::DivOp>(weights, n.broadcastTo(sum, shape));
+      }
+    } else {
+      // ONNX Runtime normalizes those of packed experts on CPUs in any case.
+      weights = normalized || isPacked ? softmax(pick(scores))
+                                       : pick(softmax(scores));
+    }
+    return n.cast(weights, n.elementOf(n.input(0)));
+  }
+
+  Value logistic(Value x) { return n.unary<nn::LogisticOp>(x); }
+  Value scaled(Value x, double factor) {
+    return factor == 1 ? x : n.binary<nn::MulOp>(x, n.splat(factor, x));
+  }
+
+  /// The approximation by tanh, as ONNX Runtime has it.
+  Value gelu(Value x) {
+    Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
+    Value inner = n.binary<nn::AddOp>(x, scaled(cube, 0.044715));
+    Value tanh =
+        n.unary<nn::TanhOp>(scaled(inner, std::sqrt(2 / std::numbers::pi)));
+    return n.binary<nn::MulOp>(scaled(x, 0.5),
+                               n.binary<nn::AddOp>(tanh, n.splat(1, tanh)));
+  }
+
+  /// g * logistic(alpha * g) * (l + beta) of bounded g and l.
+  Value swiglu(Value g, Value l) {
+    const double alpha = n.floatAttr("activation_alpha", 1),
+                 beta = n.floatAttr("activation_beta", 0);
+    if (n.attr("swiglu_limit")) {
+      const double limit = n.floatAttr("swiglu_limit", 0);
+      Value most = n.splat(limit, g);
+      g = n.binary<nn::MinOp>(g, most);
+      l = n.binary<nn::MaxOp>(n.binary<nn::MinOp>(l, most), n.splat(-limit, l));
+    }
+    Value gate = n.binary<nn::MulOp>(g, logistic(scaled(g, alpha)));
+    if (beta != 0)
+      l = n.binary<nn::AddOp>(l, n.splat(beta, l));
+    return n.binary<nn::MulOp>(gate, l);
+  }
+
+  /// What fc2 multiplies. Null after an error.
+  Value activate(Value x) {
+    Value first = multiplyAdd(fc1, x, -1);
+    if (!first)
+      return {};
+    const int64_t width = n.shapeOf(first).back();
+    if (fusion != 0) {
+      if (width % 2) {
+        (void)n.error("fc1_experts_weights must have an even number of rows");
+        return {};
+      }
+      // As pairs, or as two halves: either way each device can have its part.
+      const int64_t half = width / 2, dim = fusion == 1 ? 3 : 2;
+      Shape split = {rows, chosen, half, half}, part;
+      split[dim] = 2;
+      Value pairs = n.reshape(first, split);
+      auto take = [&](int64_t i) {
+        Shape from(4, 0), to(split);
+        from[dim] = i;
+        to[dim] = i + 1;
+        return n.reshape(n.slice(pairs, from, to, {1, 1, 1, 1}),
+                         {rows, chosen, half});
+      };
+      return swiglu(take(0), take(1));
+    }
+    Value gated;
+    if (isGiven(n, fc3.weights)) {
+      gated = multiplyAdd(fc3, x, width);
+      if (!gated)
+        return {};
+    }
+    if (function == "swiglu")
+      return swiglu(first, gated);
+    Value result = function == "relu"   ? n.unary<nn::ReluOp>(first)
+                   : function == "gelu" ? gelu(first)
+                   : function == "silu"
+                       ? n.binary<nn::MulOp>(first, logistic(first))
+                       : first;
+    return gated ? n.binary<nn::MulOp>(result, gated) : result;
+  }
+
+  /// x [rows, chosen, K] times the matrices of the chosen experts. `width`: of
+  /// the result, if it is known. Null after an error.
+  Value multiply(const ProductInputs &inputs, Value x, int64_t width) {
+    Value weights = n.input(inputs.weights);
+    const Type element = n.elementOf(x);
+    if (!weights || n.typeOf(weights).getRank() != 3)
+      return wrongWeights(inputs, x);
+    const int64_t columns = n.shapeOf(weights)[1];
+    if (n.shapeOf(weights)[0] != experts || columns < 1 ||
+        (width >= 0 && columns != width))
+      return wrongWeights(inputs, x);
+    RankedTensorType type = n.tensor({rows, chosen, columns}, element);
+    if (!type)
+      return {};
+    Value product;
+    if (isPacked) {
+      product = multiplyPacked(inputs, x, type);
+    } else {
+      if (n.shapeOf(weights)[2] != n.shapeOf(x)[2] ||
+          n.elementOf(weights) != element)
+        return wrongWeights(inputs, x);
+      product = n.make<nn::ExpertDotOp>(type, x, weights, indices);
+    }
+    return product;
+  }
+
+  /// The same, and their biases.
+  Value multiplyAdd(const ProductInputs &inputs, Value x, int64_t width) {
+    Value product = multiply(inputs, x, width);
+    if (!product || !isGiven(n, inputs.bias))
+      return product;
+    return n.binary<nn::AddOp>(product, gatherBias(inputs, n.typeOf(product)));
+  }
+
+  /// The biases of the chosen experts, of this type. Null after an error.
+  Value gatherBias(const ProductInputs &inputs, RankedTensorType type) {
+    Value bias = n.input(inputs.bias);
+    if (n.shapeOf(bias) != ArrayRef({experts, type.getDimSize(2)}) ||
+        n.elementOf(bias) != type.getElementType()) {
+      (void)n.error(inputs.name + Twine("_experts_bias must have the shape ") +
+                    Twine(experts) + "x" + Twine(type.getDimSize(2)) +
+                    ", and the type of input");
+      return {};
+    }
+    return n.gather(bias, indices, 0);
+  }
+
+  /// Numbers are packed along K, which is the sum. Without blocks a row has one
+  /// scale, which its blocks share here.
+  Value multiplyPacked(const ProductInputs &inputs, Value x,
+                       RankedTensorType type) {
+    Value weights = n.input(inputs.weights), scales = n.input(inputs.scales);
+    const int64_t bits = n.intAttr((inputs.name + "_expert_weight_bits").str(),
+                                   n.intAttr("expert_weight_bits", 4));
+    const int64_t given = n.intAttr("block_size", 0);
+    const int64_t depth = n.shapeOf(x)[2], columns = type.getDimSize(2);
+    // Without blocks: the largest ones up to 256 that divide a row. A scale is
+    // repeated for each.
+    int64_t block = given > 0
+                        ? given
+                        : std::clamp<int64_t>(depth & -depth, kLeastBlock, 256);
+    if (failed(checkBlocks(n, bits, block)))
+      return {};
+    // One that is longer than a row would be filled up with zeros.
+    block = std::min(
+        block, std::max<int64_t>(PowerOf2Ceil(uint64_t(depth)), kLeastBlock));
+    const int64_t blocks = divideCeil(depth, block), perRow = depth * bits / 8,
+                  padded = blocks * block * bits / 8;
+    Shape ofScales = {experts, columns};
+    if (given > 0)
+      ofScales.push_back(blocks);
+    if (!n.elementOf(weights).isUnsignedInteger(8) || depth * bits % 8 ||
+        n.shapeOf(weights)[2] != perRow)
+      return wrongWeights(inputs, x);
+    if (!scales || !isa<FloatType>(n.elementOf(scales)) ||
+        n.shapeOf(scales) != ArrayRef(ofScales)) {
+      (void)n.error(inputs.name +
+                    Twine("_scales must have a float for each row of the "
+                          "weights, or for each block of block_size in it"));
+      return {};
+    }
+    const Shape ofBlocks = {experts, columns, blocks};
+    auto spread = [&](Value value) {
+      return given > 0 ? n.reshape(value, ofBlocks)
+                       : n.broadcastDims(value, {0, 1}, ofBlocks);
+    };
+    Value zeros;
+    if (Value points = n.input(inputs.zeros)) {
+      const int64_t of[] = {given > 0 ? experts * columns : experts,
+                            given > 0 ? blocks : columns};
+      FailureOr<Value> found =
+          getZeros(n, points, of, bits, type.getElementType());
+      if (failed(found))
+        return {};
+      zeros = spread(*found);
+    }
+    if (padded != perRow)
+      weights = n.pad(weights, n.splat(0, {}, n.elementOf(weights)), {0, 0, 0},
+                      {0, 0, padded - perRow});
+    return n.make<nn::PackedDotOp>(
+        type, x,
+        n.reshape(weights, {experts, columns, blocks, padded / blocks}),
+        n.cast(spread(scales), type.getElementType()), zeros, indices, bits);
+  }
+
+  Value wrongWeights(const ProductInputs &inputs, Value x) {
+    (void)n.error(
+        inputs.name + Twine("_experts_weights must have three dimensions: ") +
+        Twine(experts) + " experts, their results, and " +
+        Twine(n.shapeOf(x)[2]) +
+        (isPacked ? " numbers in bytes (uint8)" : " numbers, of input's type") +
+        (inputs.name == "fc2" ? ("; results are " + Twine(hidden)).str() : "") +
+        (isPacked ? "; those that were packed for GPUs lie in another order: "
+                    "build the model for CPUs, or with weights_prepacked = 0"
+                  : ""));
+    return {};
+  }
+
+  static constexpr int64_t kLeastBlock = 16;
+
+  NodeImport &n;
+  const bool isPacked;
+  const std::string function;
+  int64_t fusion;
+  const ProductInputs fc1, fc2, fc3;
+  int64_t rows = 0, hidden = 0, experts = 0, chosen = 0;
+  Value indices; ///< [rows, chosen]
+};
+
+template <bool isPacked> LogicalResult importExperts(NodeImport &n) {
+  return Experts(n, isPacked).import();
+}
+
+const Op expertOps[] = {
+    {"MoE",
+     "input, router_probs, fc1_experts_weights, fc1_experts_bias?, "
+     "fc2_experts_weights, fc2_experts_bias?, fc3_experts_weights?, "
+     "fc3_experts_bias?",
+     "output",
+     "activation_type: string, k: int = 1, normalize_routing_weights: int = 0, "
+     "use_sparse_mixer: int = 0, swiglu_fusion: int = 0, swiglu_limit: float, "
+     "activation_alpha: float = 1, activation_beta: float = 0, "
+     "swiglu_limit_after_activation: int = 0",
+     importExperts<false>},
+    {"QMoE",
+     "input, router_probs, fc1_experts_weights, fc1_scales?, "
+     "fc1_experts_bias?, fc2_experts_weights, fc2_scales?, fc2_experts_bias?, "
+     "fc3_experts_weights?, fc3_scales?, fc3_experts_bias?, fc1_zero_points?, "
+     "fc2_zero_points?, fc3_zero_points?, router_weights?, "
+     "fc1_global_scale?, fc2_global_scale?, fc1_act_scale?, fc2_act_scale?, "
+     "fc1_act_block_scale?, fc2_act_block_scale?",
+     "output",
+     "activation_type: string, k: int = 1, normalize_routing_weights: int = 0, "
+     "use_sparse_mixer: int = 0, swiglu_fusion: int = 0, swiglu_limit: float, "
+     "activation_alpha: float = 1, activation_beta: float = 0, "
+     "swiglu_limit_after_activation: int = 0, expert_weight_bits: int = 4, "
+     "fc1_expert_weight_bits: int, fc2_expert_weight_bits: int, "
+     "fc3_expert_weight_bits: int, block_size: int, quant_type: string, "
+     "weights_prepacked: int = -1, accuracy_level: int",
+     importExperts<true>},
+};
+
+} // namespace
+
+ArrayRef<Op> getExpertOps() { return expertOps; }
+
+} // namespace partita::import::microsoft
