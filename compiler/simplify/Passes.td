@@ -178,6 +178,24 @@ def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
   ];
 }
 
+def RaiseExpertsPass : SimplifyPass<"nn-raise-experts"> {
+  let summary = "find products of rows with matrices that were gathered for them";
+  let description = [{
+    Programs choose the weights of experts by an index, and multiply each row by
+    its own. The weights are many times larger than what is computed of them;
+    `nn.expert_dot` reads them where they lie.
+
+    ```mlir
+    %g = nn.gather %w, %i dim 0 : tensor<4x96x64xf32>, tensor<12xi64> -> tensor<12x96x64xf32>
+    %r = nn.dot %g, %x batch [0] x [0] contract [2] x [1] : tensor<12x96x64xf32>, tensor<12x64x1xf32> -> tensor<12x96x1xf32>
+    // becomes, with indices from the end, and out of range, as nn.gather reads them
+    %y = nn.reshape %x : tensor<12x64x1xf32> -> tensor<12x64xf32>
+    %d = nn.expert_dot %y, %w experts %j : tensor<12x64xf32>, tensor<4x96x64xf32>, tensor<12xi64> -> tensor<12x96xf32>
+    %r = nn.reshape %d : tensor<12x96xf32> -> tensor<12x96x1xf32>
+    ```
+  }];
+}
+
 def ChannelsLastPass : SimplifyPass<"nn-channels-last"> {
   let summary = "lay images out with their channels innermost";
   let description = [{

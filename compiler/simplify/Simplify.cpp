@@ -22,6 +22,8 @@ void addCanonicalPasses(OpPassManager &pm) {
   pm.addPass(createCSEPass());
   // Scales and masks become small again: a vector, then one broadcast.
   pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
+  // Before derivatives and cuts: those of gathered weights are large.
+  pm.addNestedPass<func::FuncOp>(createRaiseExpertsPass());
 }
 
 void addMixedPrecision(OpPassManager &pm, const std::string &type) {

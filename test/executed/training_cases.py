@@ -16,6 +16,7 @@ EPSILON = 2.0**-17
 KEPT = 0.875
 TOKENS, WORDS, WIDTH, HEADS = 6, 13, 8, 2
 CELLS, FEATURES, TIMES = 6, 4, 5
+EXPERTS, CHOSEN, ROW, INNER = 5, 2, 6, 9
 
 
 def weights(name):
@@ -44,6 +45,10 @@ def weights(name):
         "lstm": lambda: {
             "lstm.input": normal(1, 4 * CELLS, FEATURES), "lstm.recurrent": normal(1, 4 * CELLS, CELLS), "lstm.bias": normal(1, 8 * CELLS),
             "fc.weight": normal(4, CELLS), "fc.bias": normal(4)},
+        # Matrices of experts in both orders.
+        "experts": lambda: {
+            "in.weight": normal(ROW, ROW), "in.bias": normal(ROW), "router.weight": normal(EXPERTS, ROW), "router.bias": normal(EXPERTS),
+            "fc1.weight": normal(EXPERTS, INNER, ROW), "fc1.bias": normal(EXPERTS, INNER), "fc2.weight": normal(EXPERTS, INNER, 4), "fc2.bias": normal(EXPERTS, 4)},
     }[name]()
 
 
@@ -56,7 +61,7 @@ def statistics(name):
 
 
 # The input of a model and what the loss compares with.
-INPUTS = {"mlp": ("x", "target"), "mnist": ("image", "label"), "cnn": ("image", "label"), "transformer": ("tokens", "next"), "lstm": ("x", "label")}
+INPUTS = {"mlp": ("x", "target"), "mnist": ("image", "label"), "cnn": ("image", "label"), "transformer": ("tokens", "next"), "lstm": ("x", "label"), "experts": ("x", "label")}
 
 
 def samples(name, loss="cross_entropy", ragged=False):
@@ -86,7 +91,7 @@ def samples(name, loss="cross_entropy", ragged=False):
             kept[:, 0, 2, 3] = 1
             labels[~kept.reshape(labels.shape)] = IGNORED
         return tokens[:, :-1].copy(), labels
-    classes, shape = {"mnist": (10, (1, 12, 12)), "cnn": (5, (3, 8, 8)), "lstm": (4, (TIMES, FEATURES))}[name]
+    classes, shape = {"mnist": (10, (1, 12, 12)), "cnn": (5, (3, 8, 8)), "lstm": (4, (TIMES, FEATURES)), "experts": (4, (ROW,))}[name]
     labels = noise.integers(0, classes, count)
     patterns = noise.standard_normal((classes, *shape))
     return (patterns[labels] + normal(*shape)).astype(np.float32), labels
@@ -152,6 +157,8 @@ def build(name, dtype, training=True):
         return g.model(("image", g.kind, [BATCH, 3, 8, 8]), ("logits", g.kind, [BATCH, 5]), given)
     if name == "transformer":
         return build_transformer(g, given)
+    if name == "experts":
+        return build_experts(g, given)
     x = g.node("Transpose", "x", perm=[1, 0, 2])
     g.node("LSTM", x, "lstm.input", "lstm.recurrent", "lstm.bias", outputs=["", "last"], hidden_size=CELLS)
     gemm(g.node("Squeeze", "last", g.integers("first", 0)), "fc", "logits")
@@ -174,6 +181,22 @@ def build_transformer(g, given):
     x = g.node("Add", x, linear(g.node("Gelu", linear(norm(x, "ln2"), "fc1")), "fc2"))
     g.node("MatMul", norm(x, "ln"), g.node("Transpose", "wte", perm=[1, 0]), outputs=["logits"])
     return g.model(("tokens", TensorProto.INT64, [BATCH, TOKENS]), ("logits", g.kind, [BATCH, TOKENS, WORDS]), given)
+
+
+def build_experts(g, given):
+    """A router chooses two of several small networks for each sample, as exporters write it: their weights are gathered."""
+    x = g.node("Tanh", g.node("Gemm", "x", "in.weight", "in.bias", transB=1))
+    g.node("TopK", g.node("Gemm", x, "router.weight", "router.bias", transB=1), g.integers("k", CHOSEN), outputs=["scores", "chosen"])
+    ids = g.node("Reshape", "chosen", g.integers("flat", BATCH * CHOSEN))
+    rows = g.node("Reshape", g.node("Expand", g.node("Unsqueeze", x, g.integers("one", 1)), g.integers("each", BATCH, CHOSEN, ROW)), g.integers("columns", BATCH * CHOSEN, ROW, 1))
+    y = g.node("Squeeze", g.node("MatMul", g.node("Gather", "fc1.weight", ids), rows), g.integers("last", 2))
+    y = g.node("Gelu", g.node("Add", y, g.node("Gather", "fc1.bias", ids)))
+    y = g.node("MatMul", g.node("Unsqueeze", y, "one"), g.node("Gather", "fc2.weight", ids))
+    y = g.node("Add", g.node("Squeeze", y, "one"), g.node("Gather", "fc2.bias", ids))
+    y = g.node("Reshape", y, g.integers("split", BATCH, CHOSEN, 4))
+    weighted = g.node("Mul", y, g.node("Unsqueeze", g.node("Softmax", "scores", axis=-1), "last"))
+    g.node("ReduceSum", weighted, "one", outputs=["logits"], keepdims=0)
+    return g.model(("x", g.kind, [BATCH, ROW]), ("logits", g.kind, [BATCH, 4]), given)
 
 
 @dataclasses.dataclass
@@ -269,4 +292,6 @@ CASES = [
     Case("transformer-adagrad", "transformer", "adagrad", rate(0.02), clip=1.0),
     Case("lstm-adam", "lstm", "adam", rate(0.01)),
     Case("lstm-momentum", "lstm", "sgd", rate(0.1, momentum=0.9), clip=0.2, micro=M),
+    Case("experts-momentum", "experts", "sgd", rate(0.05, momentum=0.9)),
+    Case("experts-adamw", "experts", "adamw", rate(0.01, weight_decay=0.05), clip=0.3, micro=M),
 ]

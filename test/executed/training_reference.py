@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training_cases import BATCH, CASES, CELLS, EPSILON, HEADS, IGNORED, KEPT, STEPS, TIMES, TOKENS, WIDTH, statistics, weights
+from training_cases import BATCH, CASES, CELLS, CHOSEN, EPSILON, HEADS, IGNORED, KEPT, STEPS, TIMES, TOKENS, WIDTH, statistics, weights
 
 DIGITS = 13
 
@@ -61,7 +61,15 @@ def lstm(p, x, running):
     return F.linear(h, p["fc.weight"], p["fc.bias"])
 
 
-MODELS = {"mlp": mlp, "mnist": mnist, "cnn": cnn, "transformer": transformer, "lstm": lstm}
+def experts(p, x, running):
+    x = torch.tanh(F.linear(x, p["in.weight"], p["in.bias"]))
+    scores, chosen = F.linear(x, p["router.weight"], p["router.bias"]).topk(CHOSEN)
+    y = torch.einsum("bknd,bd->bkn", p["fc1.weight"][chosen], x) + p["fc1.bias"][chosen]
+    y = torch.einsum("bknc,bkn->bkc", p["fc2.weight"][chosen], F.gelu(y)) + p["fc2.bias"][chosen]
+    return (y * torch.softmax(scores, -1)[..., None]).sum(1)
+
+
+MODELS = {"mlp": mlp, "mnist": mnist, "cnn": cnn, "transformer": transformer, "lstm": lstm, "experts": experts}
 NAMES = {"learning_rate": "lr", "learning_rate_decay": "lr_decay", "initial_accumulator": "initial_accumulator_value"}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "adagrad": torch.optim.Adagrad}
 

@@ -61,6 +61,32 @@ def matmul(g, x=None):
     return epilogue(g, y)
 
 
+def experts(g):
+    """Rows times the matrices that indices choose for them, as exporters write layers of experts."""
+    from indexing import indices
+    x = operand(g, least=1, suits=lambda v: v.size > 0)
+    k, n, many = x.shape[-1], g.size(33), g.rng.randint(1, 6)
+    lead = x.shape[:-1] if g.chance(0.3) and x.rank > 1 else (x.size // k,)
+    rows = count(lead)
+    if rows * k * n > 4 * MOST_ELEMENTS or many * k * n > 3 * MOST_ELEMENTS:
+        raise Unsuitable("large")
+    like = lambda value, shape: dict(dtype=value.dtype, shape=shape, mag=value.mag, exact=value.exact)
+    reshape = lambda value, shape: g.node("Reshape", [value, g.constant(list(shape))], like(value, tuple(shape)))
+    is_row, is_turned = g.chance(0.5), g.chance(0.5)
+    inner = (k, n) if is_row != is_turned else (n, k)
+    table = weight(g, x.dtype, (many,) + inner, k)
+    chosen = g.node("Gather", [table, indices(g, lead, many)], like(table, lead + inner), axis=g.choose(None, 0))
+    if is_turned:
+        order = [*range(len(lead)), len(lead) + 1, len(lead)]
+        chosen = g.node("Transpose", [chosen], like(chosen, lead + inner[::-1]), perm=order)
+    mag = product(x.mag, table.mag, k)
+    if is_row:
+        y = g.node("MatMul", [reshape(x, lead + (1, k)), chosen], dict(dtype=x.dtype, shape=lead + (1, n), mag=mag))
+    else:
+        y = g.node("MatMul", [chosen, reshape(x, lead + (k, 1))], dict(dtype=x.dtype, shape=lead + (n, 1), mag=mag))
+    return epilogue(g, reshape(y, lead + (n,)))
+
+
 def matmul_shape(a, b):
     from elementwise import broadcast
     stack = broadcast(a[:-2], b[:-2])

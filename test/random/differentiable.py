@@ -435,6 +435,23 @@ def matmul(m):
         m.node("Add", z, m.leaf([z.shape[-1]]))
 
 
+def experts(m):
+    """Rows times the matrices that indices choose for them, as exporters write layers of experts."""
+    x = m.take((2, 3))
+    k, n, many = x.shape[-1], m.choose(1, 3, 4), m.choose(1, 2, 3, 5)
+    rows = x.size // k
+    is_row, is_turned = m.chance(0.5), m.chance(0.5)
+    table = m.leaf([many, *((k, n) if is_row != is_turned else (n, k))])
+    chosen = m.inner("Gather", table, m.fixed(places(m, many, (rows,))))
+    if is_turned:
+        chosen = m.inner("Transpose", chosen, perm=[0, 2, 1])
+    if is_row:
+        y = m.inner("MatMul", m.inner("Reshape", x, m.ints(rows, 1, k)), chosen)
+    else:
+        y = m.inner("MatMul", chosen, m.inner("Reshape", x, m.ints(rows, k, 1)))
+    m.node("Reshape", y, m.ints(rows, n))
+
+
 def heads(m):
     """Attention as one op: in three dimensions or four, several queries for one key, a mask."""
     if m.opset < 23:
@@ -720,7 +737,7 @@ def crop(m):
 MAKERS = {unary: 22, bounded: 6, stepped: 2, binary: 16, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2,
           pool: 6, matmul: 6, square: 2, gemm: 4, einsum: 3, conv: 9, attention: 2, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4,
           split: 2, pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3, gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1,
-          reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1, dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
+          reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1, dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1, experts: 2}
 
 
 def make(seed, witness, only=None):

@@ -15,7 +15,7 @@ from graph import Graph, Model, Unsuitable
 # What is made, and how often. Library calls with what may be fused to them come first: there most can go wrong.
 MAKERS = {
     contraction.conv: 14, contraction.matmul: 9, contraction.gemm: 4, contraction.chain: 7, contraction.residual: 7, contraction.attention: 4, contraction.scaled_terms: 2, contraction.between: 4,
-    contraction.attention_op: 1, contraction.einsum: 2, contraction.conv_transpose: 3,
+    contraction.attention_op: 1, contraction.einsum: 2, contraction.conv_transpose: 3, contraction.experts: 2,
     reduction.pool: 6, reduction.softmax: 3, reduction.norm: 5, reduction.centred: 2, reduction.across: 2, reduction.reduce: 6, reduction.running: 1, reduction.ranking: 2,
     elementwise.unary: 7, elementwise.binary: 10, elementwise.variadic: 2, elementwise.clip: 1, elementwise.where: 2, elementwise.compare: 1,
     elementwise.rounding: 1, elementwise.classify: 1, elementwise.logic: 1, elementwise.integer: 3, elementwise.cast: 2,
