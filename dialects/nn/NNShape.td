@@ -96,7 +96,8 @@ def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_Vie
     * (C3) the size of each dimension of `result` is ceil((limit - start) / stride), of the same element type.
 
     Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole. If the
-    slice takes one of several equal parts, `([i,jk])->([i,k]) blocked={j}`.
+    slice takes one of several equal parts, `([i,jk])->([i,k]) blocked={j}`; if
+    it takes one of each few neighbours, `([i,kj])->([i,k]) replicated={j}`.
 
     ```mlir
     %r = nn.slice %x [0, 1] to [2, 6] by [1, 2] : tensor<2x8xf32> -> tensor<2x3xf32>

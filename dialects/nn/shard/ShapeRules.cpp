@@ -54,10 +54,27 @@ static bool takesBlock(SliceOp op, int64_t dim) {
          size % taken == 0 && op.getStarts()[dim] % taken == 0;
 }
 
+/// Whether a slice takes the same element of each group of a few neighbours.
+static bool takesFromGroups(SliceOp op, int64_t dim) {
+  const int64_t size = op.getX().getType().getDimSize(dim),
+                stride = op.getStrides()[dim];
+  return stride > 1 && size > 0 && size % stride == 0 &&
+         op.getStarts()[dim] < stride &&
+         op.getType().getDimSize(dim) == size / stride;
+}
+
 ShardingRule SliceOp::getShardingRule() {
   ShardingRule rule =
       movingRule(*this, [&](int64_t dim) { return takesWhole(*this, dim); });
   for (int64_t dim = 0; dim < getType().getRank(); ++dim) {
+    if (takesFromGroups(*this, dim)) {
+      const int64_t inGroup = rule.operands[0][dim][0],
+                    group = rule.results[0][dim][0];
+      rule.factors[inGroup] = {static_cast<int64_t>(getStrides()[dim]),
+                               FactorKind::replicated};
+      rule.factors[group].kind = FactorKind::pass_through;
+      rule.operands[0][dim] = {group, inGroup};
+    }
     if (!takesBlock(*this, dim))
       continue;
     const int64_t blocks = rule.operands[0][dim][0],
@@ -76,13 +93,18 @@ Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                                ArrayRef<Value>) {
   auto local = cast<SliceOp>(
       buildLocalLike(builder, getOperation(), rule, sizes, operands));
-  // What is cut is taken whole, or is one of several equal blocks.
+  // What is cut is taken whole or from groups, or is one of several equal
+  // blocks.
   SmallVector<int64_t> starts(getStarts()), limits(getLimits());
   for (auto [dim, start, limit] : llvm::enumerate(starts, limits)) {
     const int64_t taken = getType().getDimSize(dim),
                   own = local.getType().getDimSize(dim);
     if (own == taken)
       continue;
+    if (takesFromGroups(*this, static_cast<int64_t>(dim))) {
+      limit = own * getStrides()[dim];
+      continue;
+    }
     start = start / taken * own;
     limit = start + own;
   }

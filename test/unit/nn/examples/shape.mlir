@@ -89,6 +89,12 @@ func.func @slice_of_blocks(%x: tensor<4x12xf32>) -> tensor<4x4xf32> attributes {
   return %r : tensor<4x4xf32>
 }
 
+func.func @slice_from_groups(%x: tensor<4x12xf32>) -> tensor<4x4xf32> attributes {
+    rule = "([i,kj])->([i,k]) replicated={j}"} {
+  %r = nn.slice %x [0, 2] to [4, 12] by [1, 3] : tensor<4x12xf32> -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
 func.func @reverse(%x: tensor<4x5x6xf32>) -> tensor<4x5x6xf32> attributes {
     rule = "([i,j,k])->([i,j,k]) permutation={j}"} {
   %r = nn.reverse %x [1] : tensor<4x5x6xf32>
