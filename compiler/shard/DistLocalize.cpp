@@ -142,8 +142,8 @@ private:
     // A factor that only weights have is cut where the result is partial.
     if (sharding)
       for (dist::PartialAttr partial : sharding.getPartial())
-        isAll &=
-            isOwnSum(op, partial) || addPartial(op, rule, partial, factors);
+        isAll &= isOwnSum(op, partial) || isOfOperand(op, partial) ||
+                 addPartial(op, rule, partial, factors);
     if (isAll)
       return success();
     return op->emitError("'")
@@ -156,6 +156,14 @@ private:
   bool isOwnSum(Operation *op, dist::PartialAttr partial) const {
     return axes.getData() && isOwnOfReplica(op) &&
            partial.getAxis() == axes.getData().getValue();
+  }
+
+  /// Whether a sum is partial because an operand is.
+  static bool isOfOperand(Operation *op, dist::PartialAttr partial) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      dist::ShardingAttr sharding = getShardingAttr(operand);
+      return sharding && llvm::is_contained(sharding.getPartial(), partial);
+    });
   }
 
   /// Whether some factor is cut along the axis of a partial sum. If none is by

@@ -203,6 +203,27 @@ def DistReshardPass : ShardPass<"dist-reshard"> {
   }];
 }
 
+def DistDelaySumsPass : ShardPass<"dist-delay-sums"> {
+  let summary = "Joins partial sums where there are fewer of them";
+  let description = [{
+    A `dist.reshard` that joins partial sums moves behind ops that are linear, if
+    what these make is smaller: the weighted sum of several experts' results is
+    joined, and not these results. In between are reshapes and
+    transposes, factors and divisors that all devices have, and sums; all of
+    floats, and with one reader.
+
+    ```mlir
+    %1 = dist.reshard %0 reason "..." : tensor<4x2x16xf32> // joins partial sums
+    %2 = nn.mul %1, %w : tensor<4x2x16xf32>
+    %3 = nn.reduce sum %2 [1] : tensor<4x2x16xf32> -> tensor<4x16xf32>
+    // becomes
+    %1 = nn.mul %0, %w {dist.sharding = #dist.sharding<[{}, {}, {} ] partial [#dist.partial<"tensor" sum>]>} : tensor<4x2x16xf32>
+    %2 = nn.reduce sum %1 [1] {dist.sharding = #dist.sharding<[{}, {} ] partial [#dist.partial<"tensor" sum>]>} : tensor<4x2x16xf32> -> tensor<4x16xf32>
+    %3 = dist.reshard %2 reason "..." : tensor<4x16xf32>
+    ```
+  }];
+}
+
 def DistLocalizePass : ShardPass<"dist-localize"> {
   let summary = "Rewrites the model to the part that one device computes";
   let description = [{

@@ -29,6 +29,7 @@ void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
   if (options.explain)
     pm.addPass(createDistExplainCollectivesPass());
   pm.addPass(createDistReshardPass());
+  pm.addPass(createDistDelaySumsPass());
   pm.addPass(createDistLocalizePass());
   // The same part of a weight, for several readers.
   pm.addPass(createCSEPass());

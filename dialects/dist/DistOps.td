@@ -117,7 +117,7 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
     of several equal blocks that are cut one by one (`blocks`): a weight that
     concatenates queries, keys and values has 3. `partial`: devices along these
     axes hold parts of a sum, a product, a maximum or a minimum. Only a
-    `dist.reshard` may read such a tensor.
+    `dist.reshard` may read such a tensor, or linear ops on the way to one.
 
     ```mlir
     #dist.sharding<[{"tensor"}, {} ]>
