@@ -22,7 +22,7 @@ import capi  # noqa: E402
 
 GUIDES = {
     "Begin": ("overview", "tutorial", "glossary", "status", "performance", "performance-training", "troubleshooting"),
-    "Use": ("compile", "onnx-runtime", "states", "sequences", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving"),
+    "Use": ("compile", "onnx-runtime", "experts", "states", "sequences", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving"),
     "Train": ("training", "training-file", "training-step", "training-pipelines", "training-replicas", "training-data", "checkpoints", "gradients", "gradients-replicas", "derivatives", "replicas"),
     "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "memory", "numerics", "equal-bits"),
     "GPUs": ("cuda", "cuda-executed", "cuda-device", "cuda-libraries", "cuda-several", "cuda-ops", "cudnn-attention"),

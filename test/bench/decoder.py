@@ -3,11 +3,12 @@
 values, and a prompt of 64 words. The model is as ONNX Runtime GenAI's builder writes them (test/executed/decoder_model.py), with random weights. Caches stay where
 they are: in ONNX Runtime inputs and outputs share them, as in GenAI, and in Partita they are states.
 
-    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1] [--copied] [--growing]
+    decoder.py [--threads 2] [--turns 5] [--layers 6] [--width 1024] [--accuracy 1] [--copied] [--growing] [--experts 8]
 
 Prints medians in ms, with quartiles of how many times as fast Partita is, and the memory of both processes, with the caches in it. --copied: each step gets caches,
 and returns others.
 --growing: the caches that a step returns are longer by the new words, as in models that Optimum exports. ONNX Runtime writes them anew then.
+--experts N: a layer has N networks of the same size, two of which compute a word (QMoE).
 --accuracy 4: ONNX Runtime may round what is multiplied to 8 bits. Needs onnx and onnxruntime, and nothing else at work.
 """
 
@@ -78,7 +79,7 @@ def measure(artifact, threads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, value in (("threads", 2), ("turns", 5), ("layers", 6), ("width", 1024), ("accuracy", 1)):
+    for name, value in (("threads", 2), ("turns", 5), ("layers", 6), ("width", 1024), ("accuracy", 1), ("experts", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     for name in ("copied", "growing"):
         parser.add_argument(f"--{name}", action="store_true")
@@ -88,7 +89,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         model = pathlib.Path(work) / "decoder.onnx"
         heads = options.width // 64
-        write_decoder(model, options.layers, options.width, heads, heads // 2, 64, 3 * options.width, 1000, LENGTH, options.accuracy, options.growing)
+        write_decoder(model, options.layers, options.width, heads, heads // 2, 64, 3 * options.width, 1000, LENGTH, options.accuracy, options.growing, options.experts)
         print(f"{model.stat().st_size / 2**20:.0f} MiB, {options.threads} threads, {options.turns} turns; ms, and MiB\n")
         print("| task | ONNX Runtime | Partita | times as fast | memory of ONNX Runtime | of Partita |\n| --- | --- | --- | --- | --- | --- |")
         for task, (words, cache) in TASKS.items():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the benchmark's models that are made rather than stored: architectures from their configurations, weights from a seed.
 
-    export_models.py FOLDER [NAME ...]        resnet50, mobilenet_v2, bert_base, gpt2 (default: all)
+    export_models.py FOLDER [NAME ...]        resnet50, mobilenet_v2, bert_base, gpt2, mixtral (default: all)
 
-Sequence lengths are those of the benchmark: BERT-base 128, GPT-2 124M 256. Needs torch, torchvision, transformers, onnx and onnxscript.
+Sequence lengths are those of the benchmark: BERT-base and Mixtral 128, GPT-2 124M 256. Needs torch, torchvision, transformers, onnx and onnxscript.
 """
 
 import pathlib
@@ -49,7 +49,23 @@ def gpt2():
     return Output(model, "logits"), (torch.randint(0, 50000, (1, 256)),), ["input_ids"]
 
 
-MODELS = {"resnet50": resnet50, "mobilenet_v2": mobilenet_v2, "bert_base": bert_base, "gpt2": gpt2}
+def mixtral():
+    """84 million parameters: 4 layers of width 512, each with 8 experts, two of which compute a word."""
+    import transformers
+
+    config = transformers.MixtralConfig(vocab_size=30000, hidden_size=512, intermediate_size=1024, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4,
+                                        max_position_embeddings=256, num_local_experts=8, num_experts_per_tok=2, attn_implementation="eager")
+    return Output(transformers.MixtralForCausalLM(config), "logits"), (torch.randint(0, 30000, (1, 128)),), ["input_ids"]
+
+
+def with_experts(model, implementation):
+    """A model whose experts, if it has some, are computed in one of transformers' ways: `batched_mm` can be exported, and `eager` computes in f64."""
+    if hasattr(getattr(model, "model", None), "set_experts_implementation"):
+        model.model.set_experts_implementation(implementation)
+    return model
+
+
+MODELS = {"resnet50": resnet50, "mobilenet_v2": mobilenet_v2, "bert_base": bert_base, "gpt2": gpt2, "mixtral": mixtral}
 
 
 def main():
@@ -58,7 +74,7 @@ def main():
         (folder / name).mkdir(parents=True, exist_ok=True)
         torch.manual_seed(0)
         model, inputs, names = MODELS[name]()
-        torch.onnx.export(model.eval(), inputs, str(folder / name / "model.onnx"), input_names=names, output_names=["output"], dynamo=True, external_data=True)
+        torch.onnx.export(with_experts(model.eval(), "batched_mm"), inputs, str(folder / name / "model.onnx"), input_names=names, output_names=["output"], dynamo=True, external_data=True)
         print(folder / name / "model.onnx")
 
 

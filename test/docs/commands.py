@@ -62,6 +62,11 @@ SHORTER = (
 SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
 g (seq(float[2]) x, optional(float[2]) mask, float[2] z) => (float[2] y) { one = Constant<value = int64 {1}>()  t = SequenceAt(x, one)  y = Add(t, z) }
 """
+EXPERTS = """<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]>
+moe (float[6, 16] x) => (float[6, 16] y) {
+  scores = MatMul(x, router)
+  y = com.microsoft.MoE<k = 2>(x, scores, fc1, , fc2)
+}"""
 # Sound, of which the last frame is kept.
 FILTER = """<ir_version: 10, opset_import: ["" : 21]>
 filter (float[1, 257, 2] x, float[1, 257, 2] last_cache) => (float[1, 257, 2] y, float[1, 257, 2] last_cache_out)
@@ -149,6 +154,7 @@ class Sandbox:
         from decoder_model import write_decoder
 
         write_decoder(self.folder / "decoder.onnx")
+        self.make_experts(onnx)
         annotated = onnx.ModelProto()
         annotated.CopyFrom(self.digits)
         annotated.ir_version = 11
@@ -166,6 +172,14 @@ class Sandbox:
         graph.output[1].name = graph.node[0].output[0] = "present.0.key"
         graph.output[1].type.tensor_type.shape.dim[2].dim_param = "past_sequence_length + sequence_length"
         onnx.save(model, self.folder / "growing.onnx")
+
+    def make_experts(self, onnx):
+        import numpy
+
+        model = onnx.parser.parse_model(EXPERTS)
+        for name, shape in (("router", (16, 4)), ("fc1", (4, 32, 16)), ("fc2", (4, 16, 32))):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(numpy.ones(shape, numpy.float32), name))
+        onnx.save(model, self.folder / "moe.onnx")
 
     def make_net(self, onnx):
         """The network of docs/tutorial.md, as PyTorch exports it: with the module that made each node."""

@@ -11,9 +11,9 @@ def rotations(length, half, noise):
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
-def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner=96, words=50, length=512, accuracy=1, growing=False):
+def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner=96, words=50, length=512, accuracy=1, growing=False, experts=0):
     """Writes the model, for texts of at most `length` words; `accuracy` is what ONNX Runtime may round to. `growing`: attention is of ONNX's ops, and caches with the
-    new words are longer than those of the past, as Optimum exports them. Returns the names of each layer's caches (keys and values of the past, and those with the new words), and their heads and sizes."""
+    new words are longer than those of the past, as Optimum exports them. `experts`: so many networks, two of which compute each word. Returns the names of each layer's caches (keys and values of the past, and those with the new words), and their heads and sizes."""
     noise = np.random.default_rng(7)
     nodes, weights = [], {}
 
@@ -24,6 +24,16 @@ def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner
     def add(op, inputs, *outputs, domain="com.microsoft", **attributes):
         nodes.append(helper.make_node(op, inputs, list(outputs), name=outputs[0], domain=domain, **attributes))
         return outputs[0]
+
+    def choose(x, i):
+        """The layer's result of two of several experts, whose gates and linear parts are pairs of rows."""
+        weight("scored", np.array([-1, experts], np.int64))
+        scores = add("Reshape", [product(x, hidden, experts, f"{i}.router"), "scored"], f"{i}.scores", domain="")
+        parts = [x, scores]
+        for name, columns, rows in (("fc1", hidden, 2 * inner), ("fc2", inner, hidden)):
+            parts.append(weight(f"{i}.{name}.w", noise.integers(0, 256, (experts, rows, columns // 2)).astype(np.uint8)))
+            parts += [weight(f"{i}.{name}.s", noise.uniform(0.01, 0.05, (experts, rows, columns // 32)).astype(np.float32)), ""]
+        return add("QMoE", parts[:-1], f"{i}.down", k=2, activation_type="swiglu", swiglu_fusion=1, normalize_routing_weights=1, expert_weight_bits=4, block_size=32)
 
     def scale(name):
         return weight(name, noise.uniform(0.5, 1.5, hidden).astype(np.float32))
@@ -98,9 +108,12 @@ def write_decoder(path, layers=2, hidden=64, heads=4, kv_heads=2, head=16, inner
                     num_heads=heads, kv_num_heads=kv_heads, do_rotary=1)
         y = product(y, heads * head, hidden, f"{i}.out")
         x = add("SkipSimplifiedLayerNormalization", [sums, y, scale(f"{i}.norm1")], f"{i}.x1", "", "", f"{i}.sum1", epsilon=1e-5)
-        gate, up = product(x, hidden, inner, f"{i}.gate"), product(x, hidden, inner, f"{i}.up")
-        y = add("Mul", [add("QuickGelu", [gate], f"{i}.act", alpha=1.0), up], f"{i}.gated", domain="")
-        y = product(y, inner, hidden, f"{i}.down")
+        if experts:
+            y = choose(x, i)
+        else:
+            gate, up = product(x, hidden, inner, f"{i}.gate"), product(x, hidden, inner, f"{i}.up")
+            y = add("Mul", [add("QuickGelu", [gate], f"{i}.act", alpha=1.0), up], f"{i}.gated", domain="")
+            y = product(y, inner, hidden, f"{i}.down")
         x = add("SkipSimplifiedLayerNormalization", [f"{i}.sum1", y, scale(f"{i}.norm2")], f"{i}.x2", "", "", f"{i}.sum2", epsilon=1e-5)
         sums = f"{i}.sum2"
     add("MatMul", [x, weight("head", noise.standard_normal((hidden, words)).astype(np.float32))], "logits", domain="")
