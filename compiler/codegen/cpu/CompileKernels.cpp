@@ -34,8 +34,9 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-/// Parts of four took 5 to 8 % more of one core than parts of eight.
-constexpr size_t kKernelsOfPart = 8;
+/// Parts of four took 5 to 8 % more of one core than parts of eight, and these 3
+/// to 5 % more than parts of 16.
+constexpr size_t kKernelsOfPart = 16;
 
 void registerKernelDialects(DialectRegistry &registry) {
   registry.insert<affine::AffineDialect, arith::ArithDialect,
