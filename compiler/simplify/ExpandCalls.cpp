@@ -33,19 +33,17 @@ struct ExpandCallsPass : impl::ExpandCallsPassBase<ExpandCallsPass> {
       return libraryCalls && codegen::allBackends(getOperation(), computes);
     };
     // Packed weights of experts become floats of experts.
+    expandAll<nn::PackedDotOp, nn::UpdateSliceOp>(stays);
+    expandAll<nn::ExpertDotOp, nn::ExpertOuterOp>(stays);
+  }
+
+private:
+  template <typename... Ops>
+  void expandAll(llvm::function_ref<bool(Operation *)> stays) {
     getOperation().walk([&](Operation *op) {
-      if (!isa<nn::PackedDotOp, nn::UpdateSliceOp>(op) || stays(op))
-        return;
-      llvm::TypeSwitch<Operation *>(op)
-          .Case<nn::PackedDotOp, nn::UpdateSliceOp>(
-              [](auto whole) { nn::expand(whole); });
-    });
-    getOperation().walk([&](Operation *op) {
-      if (!isa<nn::ExpertDotOp, nn::ExpertOuterOp>(op) || stays(op))
-        return;
-      llvm::TypeSwitch<Operation *>(op)
-          .Case<nn::ExpertDotOp, nn::ExpertOuterOp>(
-              [](auto whole) { nn::expand(whole); });
+      if (isa<Ops...>(op) && !stays(op))
+        llvm::TypeSwitch<Operation *>(op).Case<Ops...>(
+            [](auto whole) { nn::expand(whole); });
     });
   }
 };

@@ -35,21 +35,6 @@ bool isRowwise(const Side &side) {
   return side.contract.size() == 1;
 }
 
-/// The indices as nn.gather reads them: from the end if they are negative,
-/// clamped to the range.
-Term getIndices(Term indices, int64_t size) {
-  indices = indices.cast(indices.b().getI64Type());
-  const Term fromEnd = indices + static_cast<double>(size);
-  const Term index =
-      select(compare(nn::ComparePredicate::lt, indices, indices.splat(0)),
-             fromEnd, indices);
-  const Term least =
-      index.make<nn::MaxOp>(index.type(), index.get(), index.splat(0).get());
-  return least.make<nn::MinOp>(
-      least.type(), least.get(),
-      least.splat(static_cast<double>(size - 1)).get());
-}
-
 /// Replaces a product whose side `of` are matrices that were gathered, one for
 /// each row of the side `x`.
 bool raise(nn::DotOp dot, const Side &of, const Side &x) {
@@ -78,7 +63,7 @@ bool raise(nn::DotOp dot, const Side &of, const Side &x) {
   const Term row = Term(b, x.value).reshape(shape);
   shape.back() = turned.shape()[1];
   const Term experts =
-      getIndices(Term(b, gather.getIndices()), matrices.getDimSize(0));
+      readIndices(Term(b, gather.getIndices()), matrices.getDimSize(0));
   const Term result = row.make<nn::ExpertDotOp>(rows.clone(shape), row.get(),
                                                 turned.get(), experts.get());
   dot.replaceAllUsesWith(result.reshape(dot.getType().getShape()).get());

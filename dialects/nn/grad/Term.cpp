@@ -148,6 +148,18 @@ Term select(Term predicate, Term x, Term y) {
   return x.make<SelectOp>(x.type(), predicate.get(), x.get(), y.get());
 }
 
+Term readIndices(Term indices, int64_t size) {
+  indices = indices.cast(indices.b().getI64Type());
+  const Term fromEnd = indices + static_cast<double>(size);
+  const Term index =
+      select(compare(ComparePredicate::lt, indices, indices.splat(0)), fromEnd,
+             indices);
+  const Term least =
+      index.make<MaxOp>(index.type(), index.get(), index.splat(0).get());
+  return least.make<MinOp>(least.type(), least.get(),
+                           least.splat(static_cast<double>(size - 1)).get());
+}
+
 Term cos(Term x) { return unary<CosOp>(x); }
 Term cosh(Term x) { return unary<CoshOp>(x); }
 Term exp(Term x) { return unary<ExpOp>(x); }

@@ -104,6 +104,10 @@ inline Term select(Term predicate, double x, Term y) {
   return select(predicate, y.splat(x), y);
 }
 
+/// Indices of a dimension as nn.gather reads them, in i64: from the end if they
+/// are negative, clamped to the range.
+Term readIndices(Term indices, int64_t size);
+
 Term cos(Term x);
 Term cosh(Term x);
 Term exp(Term x);

@@ -7,6 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/EmptyTensors.h"
+#include "dialects/nn/grad/Term.h"
 
 using namespace mlir;
 
@@ -71,18 +72,12 @@ private:
   /// The places within the shard's part. Indices count from the end if they are
   /// negative, and are clamped to the whole.
   Value getPlace(int64_t size, Value begin) {
-    indices =
-        cast<RankedTensorType>(operands[1].getType()).clone(b.getI64Type());
-    Value index = operands[1];
-    if (index.getType() != indices)
-      index = CastOp::create(b, loc, indices, index);
-    Value fromEnd = AddOp::create(b, loc, index, fill(size));
-    index = SelectOp::create(
-        b, loc, compare(ComparePredicate::lt, index, fill(0)), fromEnd, index);
-    index = MaxOp::create(b, loc, index, fill(0));
-    index = MinOp::create(b, loc, index, fill(size - 1));
+    ImplicitLocOpBuilder builder(loc, b);
+    const grad::Term index =
+        grad::readIndices(grad::Term(builder, operands[1]), size);
+    indices = index.type();
     begin = BroadcastOp::create(b, loc, indices, begin, ArrayRef<int64_t>());
-    return SubOp::create(b, loc, index, begin);
+    return SubOp::create(b, loc, index.get(), begin);
   }
 
   Value fill(int64_t number) {
