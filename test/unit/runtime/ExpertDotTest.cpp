@@ -218,8 +218,10 @@ TEST(ExpertDotRows, LevelsAgree) {
         functions.multiply(
             {packed, 0, rows, vectors.data(), count, products.data(), rows});
         functions.unpack(packed, 0, rows, columns.data(), step);
-        level.columns({columns.data(), depth, rows, step, vectors.data(), count,
-                       fromColumns.data()});
+        for (int64_t v = 0; v < count; ++v)
+          level.columns({columns.data(), depth, rows, step,
+                         vectors.data() + v * depth,
+                         fromColumns.data() + v * rows});
         for (size_t i = 0; i < wanted.size(); ++i) {
           EXPECT_NEAR(products[i], wanted[i], 1e-4);
           EXPECT_NEAR(fromColumns[i], wanted[i], 1e-4);

@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/onednn/ThreadProduct.h"
 #include "runtime/device/cpu/own/ExpertList.h"
 
 #include <cstring>
@@ -24,14 +23,12 @@ namespace {
 /// with zeros.
 constexpr int64_t kDepths[] = {8, 16, 32, 64, 128};
 
-class ExpertOuter final : public ThreadProductTask {
+class ExpertOuter final : public ExpertTask {
 public:
-  ExpertOuter(ResolvedCall resolved, const ThreadTeam &team)
-      : ThreadProductTask(team), call(std::move(resolved)),
-        shape{call.operands[0].dims[0], call.operands[0].dims[1],
-              call.operands[1].dims[1], call.result().dims[0]},
-        tiles(rules::tileExpertOuter(shape)),
-        down{shape.columns, tiles.columns}, list(shape, tiles.rows) {}
+  ExpertOuter(ResolvedCall resolved, const ThreadTeam &team,
+              const rules::ExpertDotShape &shape)
+      : ExpertTask(team, shape, rules::tileExpertOuter(shape)),
+        call(std::move(resolved)), down{shape.columns, tiles.columns} {}
 
   Status prepare(OnednnContext &context) {
     const int64_t floats = tiles.rows * (tiles.columns + shape.depth);
@@ -44,23 +41,12 @@ public:
     list.fill(reinterpret_cast<const int64_t *>(call.operands[2].data));
     return ThreadProductTask::run();
   }
-  size_t scratchBytes() const override {
-    return list.bytes() + ThreadProductTask::scratchBytes();
-  }
-  void useScratch(uint8_t *data) override {
-    list.place(data);
-    ThreadProductTask::useScratch(data + list.bytes());
-  }
   void visitAddresses(const AddressVisitor &visit) override {
     for (Operand &operand : call.operands)
       visit(&operand.data);
   }
 
 private:
-  static size_t floatBytes(int64_t count) {
-    return static_cast<size_t>(count) * sizeof(float);
-  }
-
   /// By depths, then of whole tiles and the last one, then the first product of
   /// a tile and the next ones.
   std::vector<ThreadProduct> describeProducts() const {
@@ -116,10 +102,7 @@ private:
   }
 
   ResolvedCall call;
-  const rules::ExpertDotShape shape;
-  const rules::PackedDotTiles tiles;
   const Parts down;
-  ExpertList list;
 };
 
 } // namespace
@@ -128,7 +111,10 @@ Expected<std::unique_ptr<Task>> prepareExpertOuter(ResolvedCall call,
                                                    OnednnContext &context,
                                                    const ThreadTeam &team,
                                                    bool) {
-  auto task = std::make_unique<ExpertOuter>(std::move(call), team);
+  const rules::ExpertDotShape shape{
+      call.operands[0].dims[0], call.operands[0].dims[1],
+      call.operands[1].dims[1], call.result().dims[0]};
+  auto task = std::make_unique<ExpertOuter>(std::move(call), team, shape);
   if (Status status = task->prepare(context); !status.ok())
     return status;
   return std::unique_ptr<Task>(std::move(task));

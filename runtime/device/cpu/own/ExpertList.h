@@ -8,6 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_OWN_EXPERTLIST_H
 #define PARTITA_RUNTIME_DEVICE_CPU_OWN_EXPERTLIST_H
 
+#include "runtime/device/cpu/onednn/ThreadProduct.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
@@ -76,6 +77,33 @@ private:
   int32_t *sorted = nullptr;
   int32_t *ends = nullptr; ///< by expert; while it is filled, begins
   int64_t groupCount = 0;
+};
+
+/// A call whose threads work on rows by their experts. The list lies before the
+/// threads' scratch.
+class ExpertTask : public ThreadProductTask {
+public:
+  size_t scratchBytes() const override {
+    return list.bytes() + ThreadProductTask::scratchBytes();
+  }
+  void useScratch(uint8_t *data) override {
+    list.place(data);
+    ThreadProductTask::useScratch(data + list.bytes());
+  }
+
+protected:
+  ExpertTask(const ThreadTeam &team, const rules::ExpertDotShape &shape,
+             const rules::PackedDotTiles &tiles)
+      : ThreadProductTask(team), shape(shape), tiles(tiles),
+        list(shape, tiles.rows) {}
+
+  static size_t floatBytes(int64_t count) {
+    return static_cast<size_t>(count) * sizeof(float);
+  }
+
+  const rules::ExpertDotShape shape;
+  const rules::PackedDotTiles tiles;
+  ExpertList list;
 };
 
 } // namespace partita::runtime

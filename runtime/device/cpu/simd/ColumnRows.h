@@ -1,4 +1,4 @@
-//===- ColumnRows.h - Vectors times a matrix that lies by rows --*- C++ -*-===//
+//===- ColumnRows.h - A vector times a matrix that lies by rows -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,13 +12,12 @@
 
 namespace partita::runtime {
 
-/// result[count, width] = vectors[count, depth] . weights[depth, width]. Rows
-/// of the weights are `stride` floats apart; vectors and results are dense.
+/// result[width] = vector[depth] . weights[depth, width]. Rows of the weights
+/// are `stride` floats apart.
 struct ColumnProduct {
   const float *weights = nullptr;
   int64_t depth = 0, width = 0, stride = 0;
-  const float *vectors = nullptr;
-  int64_t count = 0;
+  const float *vector = nullptr;
   float *result = nullptr;
 };
 

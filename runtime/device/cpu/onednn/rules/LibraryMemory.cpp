@@ -346,13 +346,16 @@ int64_t packedDotRoom(int64_t rows, int64_t columns, int64_t depth) {
 }
 
 /// Fewer rows than of other products: a core copies them, too.
-constexpr int64_t kExpertRows = 128, kExpertStep = 32;
+constexpr int64_t kExpertRows = 128;
 
 PackedDotTiles tileExpertDot(const ExpertDotShape &shape) {
   PackedDotTiles tiles = tilePackedDot(shape.rows, shape.columns, shape.depth);
-  tiles.rows = shape.rows <= kFewRows
-                   ? shape.rows
-                   : std::min(roundUp(shape.rows, kExpertStep), kExpertRows);
+  // As many as the library's products have, if some are needed.
+  constexpr int64_t kLeast = 12, kStep = 32;
+  tiles.rows = shape.rows == 1 ? 1
+               : shape.rows <= kLeast
+                   ? kLeast
+                   : std::min(roundUp(shape.rows, kStep), kExpertRows);
   return tiles;
 }
 
