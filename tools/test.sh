@@ -7,5 +7,5 @@ tools/build.sh
 export OMPI_MCA_pml=ob1
 # Threads that wait leave their core to another test.
 export OMP_WAIT_POLICY=passive
-# One more than there are cores: some wait for deadlines.
-ctest --test-dir "${PARTITA_BUILD:-build}" --output-on-failure --no-tests=error -j "$(($(nproc) + 1))"
+# Two more than there are cores: some wait for deadlines.
+ctest --test-dir "${PARTITA_BUILD:-build}" --output-on-failure --no-tests=error -j "$(($(nproc) + 2))"
