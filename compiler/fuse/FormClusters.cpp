@@ -200,6 +200,37 @@ void hastenSums(Block &block) {
   }
 }
 
+/// What is written into a state is written late: behind all that reads the old
+/// value, so that it may lie where that lies.
+void delayUpdates(Block &block) {
+  Operation *end = block.getTerminator();
+  for (auto cluster :
+       llvm::make_early_inc_range(block.getOps<nn::ClusterOp>())) {
+    auto updates = cluster.getBody().front().getOps<nn::UpdateSliceOp>();
+    if (updates.empty() ||
+        llvm::any_of(cluster->getUsers(),
+                     [&](Operation *user) { return user != end; }))
+      continue;
+    auto updated = dyn_cast<BlockArgument>((*updates.begin()).getX());
+    auto state = updated ? cluster->getOperand(updated.getArgNumber())
+                               .getDefiningOp<nn::ParameterOp>()
+                         : nn::ParameterOp();
+    if (!state)
+      continue;
+    Operation *last = cluster;
+    SmallVector<Operation *> names = {state};
+    while (!names.empty())
+      for (Operation *user : names.pop_back_val()->getUsers()) {
+        if (isAlias(user))
+          names.push_back(user);
+        else if (user != end && last->isBeforeInBlock(user))
+          last = user;
+      }
+    if (last != cluster)
+      cluster->moveAfter(last);
+  }
+}
+
 /// What is computed again is computed late: just before its first reader.
 void delayRecomputed(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
@@ -229,6 +260,7 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
       // Clusters stand where their last op stood: some users may stand before.
       analysis::putBehindOperands(*block);
       hastenSums(*block);
+      delayUpdates(*block);
       delayRecomputed(*block);
     }
   }

@@ -63,3 +63,29 @@ func.func @shared(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %2 = nn.sqrt %1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/sqrt"("layer.1"))
   return %0, %2 : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// A state is written behind what reads its old value, so that both may lie in one place.
+// CHECK-LABEL: func.func @updated
+nn.weight state @s "s" : tensor<2x4xf32> = dense<0.0> : tensor<2x4xf32> {nn.role = "carried"}
+func.func @updated(%x: tensor<2x1xf32>, %p: tensor<2xi64>) -> (tensor<4x2xf32>, tensor<2x4xf32>) {
+  // CHECK: nn.sin
+  // CHECK: nn.update_slice
+  %s = nn.parameter state @s {nn.carried} : tensor<2x4xf32>
+  %0 = nn.update_slice %s, %x, %p dim 1 : tensor<2x4xf32>, tensor<2x1xf32>, tensor<2xi64>
+  %r = nn.reshape %s : tensor<2x4xf32> -> tensor<4x2xf32>
+  %1 = nn.sin %r : tensor<4x2xf32>
+  return %1, %0 : tensor<4x2xf32>, tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func.func @updated_and_read
+nn.weight state @t "t" : tensor<2x4xf32> = dense<0.0> : tensor<2x4xf32> {nn.role = "carried"}
+func.func @updated_and_read(%x: tensor<2x1xf32>, %p: tensor<2xi64>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK: nn.update_slice
+  // CHECK: nn.cos
+  // CHECK: nn.sin
+  %s = nn.parameter state @t {nn.carried} : tensor<2x4xf32>
+  %0 = nn.update_slice %s, %x, %p dim 1 : tensor<2x4xf32>, tensor<2x1xf32>, tensor<2xi64>
+  %1 = nn.cos %0 : tensor<2x4xf32>
+  %2 = nn.sin %s : tensor<2x4xf32>
+  return %1, %2, %0 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}
