@@ -77,6 +77,9 @@ struct CompileOptions {
   std::vector<std::string> states;
   /// How many sequences have states of their own.
   int64_t sequences = 1;
+  /// If not empty: the states as the first plan has them. A step of a plan that
+  /// has a multiple of their entries along dimension 0 is of so many sequences.
+  std::map<std::string, mlir::RankedTensorType> stateTypes;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

@@ -18,6 +18,7 @@
 #include "compiler/pipeline/plan/PlanSizes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/artifact.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -102,6 +103,54 @@ void noteStages(ModuleOp module, const CompileOptions &options) {
   }
 }
 
+/// Of how many sequences a step is: states have as many times the entries along
+/// dimension 0 that those of the first plan have.
+FailureOr<int64_t> countStepSequences(func::FuncOp main,
+                                      const CompileOptions &options) {
+  int64_t count = 0;
+  for (BlockArgument argument : main.getArguments()) {
+    auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                  nn::kNameAttr);
+    auto state = options.stateTypes.find(name ? name.str() : "");
+    if (state == options.stateTypes.end())
+      continue;
+    const RankedTensorType type = nn::getTensorType(argument),
+                           first = state->second;
+    int64_t times = 1;
+    if (options.sequences > 1 && first.getRank() > 0 && first.getDimSize(0) > 0)
+      times = type.getDimSize(0) / first.getDimSize(0);
+    SmallVector<int64_t> shape(first.getShape());
+    if (times > 1)
+      shape[0] *= times;
+    if (type.getShape() != ArrayRef(shape) || (count && count != times))
+      return emitError(main.getLoc())
+             << "the state " << name << " would be " << first
+             << " for some sizes of --dim, and " << type
+             << " for others: plans share the states; only with --sequences N "
+                "may dimension 0 of all of them be a multiple, of several "
+                "sequences";
+    count = times;
+  }
+  return std::max<int64_t>(count, 1);
+}
+
+LogicalResult checkStepSequences(ModuleOp module, int64_t count,
+                                 const CompileOptions &options,
+                                 const import::ImportOptions &imports) {
+  auto fail = [&] {
+    return emitError(module.getLoc())
+           << "a step cannot be of " << count << " sequences: ";
+  };
+  if (count > abi::kMostStepSequences)
+    return fail() << "the most are " << abi::kMostStepSequences;
+  if (options.sequences % count)
+    return fail() << "it takes those of a group, and --sequences "
+                  << options.sequences << " is no multiple of " << count;
+  if (std::string why = findMixing(module, imports); !why.empty())
+    return fail() << why;
+  return success();
+}
+
 } // namespace
 
 FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
@@ -116,7 +165,16 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
     PassManager pm(&context, ModuleOp::getOperationName());
     pipeline::CarryStatesPassOptions carried;
     carried.states = llvm::to_vector(options.states);
-    carried.sequences = options.sequences;
+    FailureOr<int64_t> count =
+        countStepSequences(*module.getOps<func::FuncOp>().begin(), options);
+    if (failed(count))
+      return failure();
+    carried.stepSequences = *count;
+    carried.sequences = options.sequences / carried.stepSequences;
+    if (carried.stepSequences > 1 &&
+        failed(checkStepSequences(module, carried.stepSequences, options,
+                                  imports)))
+      return failure();
     pm.addPass(pipeline::createCarryStatesPass(carried));
     if (failed(pm.run(module)))
       return failure();

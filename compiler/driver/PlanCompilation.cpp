@@ -91,6 +91,11 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  stateTypes = options.stateTypes;
+  if (stateTypes.empty())
+    for (auto weight : module->getOps<nn::WeightOp>())
+      if (weight.isCarried())
+        stateTypes[weight.getOrigin().str()] = weight.getType();
   if (options.nodes)
     options.nodes->readModel(*module);
   if (failed(runner.write(*module, "imported")))

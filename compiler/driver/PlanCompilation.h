@@ -32,6 +32,7 @@ public:
 
   /// What was decided, for another plan of the model: CompileOptions.
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
+  std::map<std::string, mlir::RankedTensorType> stateTypes;
   std::set<std::string> trained; ///< weights, by their names in the model
   std::vector<int64_t> devicesOfStages;
   /// If they are of several kinds.

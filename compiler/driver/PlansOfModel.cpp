@@ -43,6 +43,7 @@ std::vector<CompileOptions> getPlans(const CompileOptions &options) {
 
 void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.shards = learns.shards;
+  options.stateTypes = learns.stateTypes;
   if (!options.train.optimizer.empty())
     options.trained = learns.trained;
   options.partition.emitFile.clear();

@@ -121,6 +121,21 @@ bool hasSamples(func::FuncOp main) {
 
 } // namespace
 
+std::string findMixing(ModuleOp module, const import::ImportOptions &options) {
+  func::FuncOp main = getMain(module);
+  for (BlockArgument argument : main.getArguments())
+    if (auto axis = main.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                       nn::kBatchAxisAttr);
+        nn::getTensorType(argument).getRank() > 0 &&
+        (!axis || axis.getInt() != 0))
+      return "dimension 0 of the inputs is not the same in all of them";
+  Proof proof = Prover(module, options).run();
+  if (proof.why.empty() &&
+      llvm::any_of(proof.axes, [](int64_t axis) { return axis != 0; }))
+    return "outputs have them along another dimension than 0";
+  return proof.why;
+}
+
 void proveSampleAxes(ModuleOp module, const import::ImportOptions &options) {
   func::FuncOp main = getMain(module);
   // What crosses devices is none of the model's samples.

@@ -31,6 +31,11 @@ namespace partita::driver {
 void proveSampleAxes(mlir::ModuleOp module,
                      const import::ImportOptions &options);
 
+/// Why a model does not compute each sample by itself, from all of its inputs
+/// with a dimension 0 to all outputs, along dimension 0; "" if it does.
+std::string findMixing(mlir::ModuleOp module,
+                       const import::ImportOptions &options);
+
 } // namespace partita::driver
 
 #endif // PARTITA_COMPILER_DRIVER_SAMPLEPROOF_H

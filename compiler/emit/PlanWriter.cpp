@@ -163,7 +163,8 @@ public:
         model.getFullSteps(), entry, training, modelFile,
         model.getTraining() ? trained.bytes : 0,
         model.getTraining() ? trained.hash : 0, model.getAloneNs(),
-        static_cast<int>(model.getSequences()));
+        static_cast<int>(model.getSequences()),
+        static_cast<int>(model.getStepSequences()));
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }

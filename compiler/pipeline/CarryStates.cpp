@@ -12,6 +12,7 @@
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
 #include "runtime/abi/Text.h"
+#include "runtime/abi/artifact.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -70,9 +71,11 @@ std::optional<unsigned> findGrown(Type input, Type output) {
 
 class Carrier {
 public:
-  Carrier(ModuleOp module, func::FuncOp function)
-      : module(module), function(function), symbols(module),
-        b(module.getContext()) {
+  /// A step is of so many sequences, or of one of several if they `areMany`.
+  Carrier(ModuleOp module, func::FuncOp function, int64_t sequences,
+          bool areMany)
+      : module(module), function(function), sequences(sequences),
+        areMany(areMany), symbols(module), b(module.getContext()) {
     for (BlockArgument argument : function.getArguments())
       if (auto name = function.getArgAttrOfType<StringAttr>(
               argument.getArgNumber(), nn::kNameAttr))
@@ -90,6 +93,8 @@ public:
     if (pairs.size() == outputs.size())
       return emitError(function.getLoc())
              << "--state: every output of the model would be a state";
+    if (sequences > 1 && failed(checkParts()))
+      return failure();
     addStates();
     module->setAttr(dist::kFullStepsAttr, b.getUnitAttr());
     module->setAttr(dist::kFullMicroBatchesAttr, b.getUnitAttr());
@@ -148,6 +153,29 @@ private:
     return success();
   }
 
+  /// Of several sequences each has its part of a state, along dimension 0.
+  LogicalResult checkParts() {
+    for (const auto &[argument, result] : pairs) {
+      const Type type = function.getArgumentTypes()[argument];
+      const std::string name =
+          function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr).str();
+      auto fail = [&] {
+        return emitError(function.getLoc())
+               << "a step cannot be of " << sequences << " sequences: ";
+      };
+      auto state = cast<RankedTensorType>(type);
+      if (state.getRank() == 0 || state.getDimSize(0) % sequences)
+        return fail() << "the state '" << name << "' is " << describe(type)
+                      << ", which they cannot share along dimension 0";
+      if (const int64_t bytes = nn::getByteSize(state) / sequences;
+          bytes % abi::kSlotAlignment)
+        return fail() << "each has " << bytes << " bytes of the state '" << name
+                      << "'; they must be a multiple of "
+                      << abi::kSlotAlignment;
+    }
+    return success();
+  }
+
   Operation *getEnd() { return function.getBody().front().getTerminator(); }
 
   /// A state, and what a step finds in it.
@@ -192,7 +220,46 @@ private:
       erased.set(argument);
     }
     (void)function.eraseArguments(erased);
+    if (sequences > 1)
+      addLive();
     moveBack(ofResult);
+  }
+
+  /// The last input says which of the sequences there are.
+  void addLive() {
+    const unsigned number = function.getNumArguments();
+    auto type = RankedTensorType::get({sequences}, b.getI1Type());
+    const DictionaryAttr attributes = b.getDictionaryAttr(
+        b.getNamedAttr(nn::kNameAttr, b.getStringAttr("/live")));
+    (void)function.insertArgument(number, type, attributes, function.getLoc());
+    live = function.getArgument(number);
+  }
+
+  /// What a step leaves in a state: the sequences that it is not of have there
+  /// what they had.
+  Value keepOthers(Value value, nn::ParameterOp parameter) {
+    if (!live)
+      return value;
+    RankedTensorType type = parameter.getType();
+    auto areLive = [&](const Term &like) {
+      const int64_t rows = type.getDimSize(0);
+      return Term(like.b(), live)
+          .broadcast({0}, {sequences, rows / sequences})
+          .reshape({rows});
+    };
+    auto update = value.getDefiningOp<nn::UpdateSliceOp>();
+    if (update && update.getX() == parameter) {
+      ImplicitLocOpBuilder before(update.getLoc(), update);
+      const Term start(before, update.getStart());
+      update.getStartMutable().assign(
+          select(areLive(start), start, -1.0).get());
+      return value;
+    }
+    ImplicitLocOpBuilder at(value.getLoc(), afterReaders(parameter, value));
+    const Term next(at, value);
+    return select(areLive(next).broadcast({0}, type.getShape()), next,
+                  Term(at, parameter))
+        .get();
   }
 
   /// What reads a state is on one stage with what writes it, and with all
@@ -218,7 +285,7 @@ private:
         if (last->isBeforeInBlock(user))
           last = user;
         if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::ConcatOp,
-                nn::GatherOp>(user))
+                nn::GatherOp, nn::GatherElementsOp>(user))
           left.push_back(user);
       }
     OpBuilder after(last);
@@ -240,7 +307,28 @@ private:
   }
 
   /// New values of states, and which these are.
-  using Next = SmallVector<std::pair<Value, nn::WeightOp>>;
+  using Next = SmallVector<std::pair<Value, Carried>>;
+
+  /// Where rings begin: a number, or one for each sequence of a step, in the
+  /// first column of a tensor. A row of it is aligned as a state must be.
+  static constexpr int64_t kPlaceColumns =
+      abi::kSlotAlignment / sizeof(int64_t);
+  SmallVector<int64_t> getPlaceShape() const {
+    return areMany ? SmallVector<int64_t>{sequences, kPlaceColumns}
+                   : SmallVector<int64_t>{};
+  }
+  /// A scalar, or one for each of so many rows of several sequences.
+  Term readPlace(ImplicitLocOpBuilder &at, nn::ParameterOp place,
+                 int64_t rows) const {
+    const Term whole(at, place);
+    if (!areMany)
+      return whole;
+    const Term column = whole.slice({0, 0}, {sequences, 1});
+    if (sequences == 1)
+      return column.reshape({});
+    return column.broadcast({0, 1}, {sequences, rows / sequences})
+        .reshape({rows});
+  }
 
   /// Makes a state a ring, if the output has new entries behind those of the
   /// state: they are written over the oldest ones. Another state says where the
@@ -257,15 +345,16 @@ private:
     behind.setInsertionPointAfter(state.parameter);
     Carried place =
         addState(behind, loc, (state.weight.getOrigin() + "/place").str(),
-                 RankedTensorType::get({}, b.getI64Type()));
+                 RankedTensorType::get(getPlaceShape(), b.getI64Type()));
     state.weight->setAttr(nn::kRingDimAttr, b.getI64IntegerAttr(dim));
     state.weight->setAttr(
         nn::kRingPlaceAttr,
         FlatSymbolRefAttr::get(place.weight.getSymNameAttr()));
     ImplicitLocOpBuilder first(loc, OpBuilder(findFirstReader(state)));
     const Term ring(first, state.parameter);
+    const int64_t rows = ring.shape()[0];
     const Term entries =
-        analysis::readRing(ring, Term(first, place.parameter), dim);
+        analysis::readRing(ring, readPlace(first, place.parameter, rows), dim);
     state.parameter.getResult().replaceAllUsesExcept(
         entries, entries.get().getDefiningOp());
 
@@ -281,17 +370,19 @@ private:
     // What there is no room for passes by.
     starts[dim] = std::max<int64_t>(added - size, 0);
     words = words.slice(starts, words.shape());
-    const Term before(last, place.parameter);
-    auto move = [&](int64_t count) {
+    auto move = [&](const Term &before, int64_t count) {
       const Term moved = before + double(count);
       return moved.make<nn::RemOp>(moved.get(),
                                    moved.splat(double(size)).get());
     };
-    const Term start = added > size ? move(added - size) : before;
+    Term start = readPlace(last, place.parameter, rows);
+    if (added > size)
+      start = move(start, added - size);
+    if (start.rank() == 0)
+      start = start.broadcast({}, {rows});
     const Term next = words.make<nn::UpdateSliceOp>(
-        ring.type(), ring.get(), words.get(),
-        start.broadcast({}, {ring.shape()[0]}).get(), dim);
-    return {{next, state.weight}, {move(added), place.weight}};
+        ring.type(), ring.get(), words.get(), start.get(), dim);
+    return {{next, state}, {move(Term(last, place.parameter), added), place}};
   }
 
   /// New values come behind the outputs and the checks.
@@ -319,11 +410,11 @@ private:
         attributes.push_back(own ? own : b.getDictionaryAttr({}));
       } else if (auto ring = rings.find(number);
                  ring != rings.end() && !ring->second.empty()) {
-        for (const auto &[value, weight] : ring->second)
-          add(value, weight);
+        for (const auto &[value, own] : ring->second)
+          add(keepOthers(value, own.parameter), own.weight);
       } else {
-        add(keepEnd(result.get(), state->second.parameter),
-            state->second.weight);
+        const auto &[weight, parameter] = state->second;
+        add(keepOthers(keepEnd(result.get(), parameter), parameter), weight);
       }
     }
     values.append(last);
@@ -339,7 +430,8 @@ private:
     auto axisOf = [&](unsigned i) {
       return function.getArgAttrOfType<IntegerAttr>(i, nn::kBatchAxisAttr);
     };
-    const unsigned count = function.getNumArguments();
+    // Which sequences there are is none of the samples.
+    const unsigned count = function.getNumArguments() - (live ? 1 : 0);
     if (llvm::none_of(llvm::seq(count), axisOf))
       for (unsigned i = 0; i < count; ++i)
         if (nn::getTensorType(function.getArgument(i)).getRank() > 0)
@@ -376,11 +468,14 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
+  const int64_t sequences;
+  const bool areMany;
   SymbolTable symbols;
   Builder b;
   llvm::MapVector<StringAttr, unsigned> inputs, outputs; // numbers, by name
   llvm::MapVector<unsigned, unsigned> pairs;             // results, by argument
   llvm::DenseSet<unsigned> taken;                        // results
+  Value live; // which sequences a step is of, if it may be of several
 };
 
 struct CarryStatesPass : impl::CarryStatesPassBase<CarryStatesPass> {
@@ -389,13 +484,16 @@ struct CarryStatesPass : impl::CarryStatesPassBase<CarryStatesPass> {
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function) ||
-        failed(Carrier(getOperation(), *function)
+        failed(Carrier(getOperation(), *function, stepSequences,
+                       sequences > 1 || stepSequences > 1)
                    .run(llvm::to_vector_of<std::string>(states))))
       return signalPassFailure();
-    if (sequences > 1)
-      getOperation()->setAttr(
-          dist::kSequencesAttr,
-          Builder(&getContext()).getI64IntegerAttr(sequences));
+    Builder b(&getContext());
+    for (auto [name, count] :
+         {std::pair(dist::kSequencesAttr, sequences.getValue()),
+          {dist::kStepSequencesAttr, stepSequences.getValue()}})
+      if (count > 1)
+        getOperation()->setAttr(name, b.getI64IntegerAttr(count));
   }
 };
 

@@ -46,6 +46,10 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
     concatenation of the input and new entries, these are written over the oldest
     ones of a ring (`nn.ring_dim`, `nn.ring_place`), which no step moves.
 
+    With `step-sequences=N` dimension 0 of states, and of what is fed, is that of N
+    sequences. A last input of N booleans says of which of them a step is. The
+    others keep their states.
+
     With `states=past=present`:
 
     ```mlir
@@ -62,7 +66,8 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"states", "states", "std::string", "INPUT=OUTPUT; a * in both stands for the same text">,
-    Option<"sequences", "sequences", "int64_t", "1", "how many sequences have states of their own (dist.sequences)">
+    Option<"sequences", "sequences", "int64_t", "1", "how many sequences have states of their own (dist.sequences)">,
+    Option<"stepSequences", "step-sequences", "int64_t", "1", "of how many sequences a step is (dist.step_sequences)">
   ];
 }
 

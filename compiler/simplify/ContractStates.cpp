@@ -104,6 +104,11 @@ private:
     // Else there is more to bring into order than is read.
     if (llvm::is_contained(operand.batch, dim) || fresh.shape()[dim] > size)
       return failure();
+    // Rings of several rows are a batch of the product.
+    const auto *batch = llvm::find(operand.batch, read.row);
+    if (read.hasRows() && batch == operand.batch.end())
+      return failure();
+    const int64_t row = batch - operand.batch.begin();
     const DotOperand &left = isRight ? others : operand,
                      &right = isRight ? operand : others;
     auto multiply = [&](Term x, Term y, ArrayRef<int64_t> shape) {
@@ -116,12 +121,15 @@ private:
     if (const auto *summed = llvm::find(operand.contract, dim);
         summed != operand.contract.end()) {
       const int64_t along = others.contract[summed - operand.contract.begin()];
+      const int64_t otherRow = read.hasRows() ? others.batch[row] : 0;
+      if (read.hasRows() && otherRow > along)
+        return failure();
       Shape begin(other.rank()), middle(other.shape());
       middle[along] = size;
       const Term first = other.slice(begin, middle);
       begin[along] = size;
       const Term last = other.slice(begin, other.shape()),
-                 ordered = analysis::orderAsRing(first, place, along);
+                 ordered = analysis::orderAsRing(first, place, along, otherRow);
       const Term old = multiply(ordered, ring, shape),
                  added = multiply(last, fresh, shape);
       rewriter.replaceOp(op, (old + added).get());
@@ -136,7 +144,7 @@ private:
     first[along] = size;
     last[along] = fresh.shape()[dim];
     const Term old = analysis::readRing(multiply(other, ring, first), place,
-                                        along),
+                                        along, read.hasRows() ? row : 0),
                added = multiply(other, fresh, last);
     rewriter.replaceOpWithNewOp<nn::ConcatOp>(
         op, op.getType(), ValueRange{old.get(), added.get()}, along);

@@ -61,6 +61,7 @@ inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kFullStepsAttr = "dist.full_steps";
 inline constexpr llvm::StringLiteral kSequencesAttr = "dist.sequences";
+inline constexpr llvm::StringLiteral kStepSequencesAttr = "dist.step_sequences";
 inline constexpr llvm::StringLiteral kSumsAttr = "dist.sums";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";

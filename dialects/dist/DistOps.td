@@ -36,7 +36,8 @@ def Dist_Dialect : Dialect {
     | `dist.sharding` | an op with one result, an argument of the model's function | a `#dist.sharding`: how the tensor is cut; without it, it is whole |
     | `dist.full_micro_batches` | the module | samples are combined with each other: no micro-batch may be filled up with copies |
     | `dist.full_steps` | the module | a step has all of its micro-batches |
-    | `dist.sequences` | the module | so many sequences have carried states of their own; a step is of one of them |
+    | `dist.sequences` | the module | so many sequences, or groups of `dist.step_sequences`, have carried states of their own; a step is of one of them |
+    | `dist.step_sequences` | the module | a step is of so many sequences; the last argument says which of them there are |
     | `dist.whole` | any op | every device computes all of it |
     | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
     | `dist.zero` | the model's function | 1: replicas of a training share what its optimizer keeps |

@@ -131,10 +131,11 @@ void expand(UpdateSliceOp op) {
   auto modulo = [&](Term value) {
     return value.make<RemOp>(type, value, sizes);
   };
-  const Term behind =
-      modulo(modulo(numbers - start.broadcast({0}, places)) + sizes);
+  const Term first = start.broadcast({0}, places);
+  const Term behind = modulo(modulo(numbers - first) + sizes);
   const Term isWritten = compare(ComparePredicate::lt, behind,
-                                 behind.splat(static_cast<double>(count)));
+                                 behind.splat(static_cast<double>(count))) &&
+                         first >= 0.0;
   auto spread = [&](Term ofPlaces) {
     return ofPlaces.broadcast({0, dim}, x.shape());
   };

@@ -93,7 +93,7 @@ def NN_UpdateSliceOp : NN_ValueOp<"update_slice", [AllTypesMatch<["x", "result"]
   let description = [{
     x and result [S, .., L, ..], update [S, .., U, ..], start [S], where L and U
     are the sizes of dimension `dim`. Of sample s, entry i of `update` replaces
-    entry `start[s] + i` modulo L of `x`.
+    entry `start[s] + i` modulo L of `x`; none does if `start[s]` is negative.
 
     Constraints:
     * (C1) `dim` is a dimension of `x`, and not the first.

@@ -97,7 +97,9 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     each other, so none may be filled up with copies of a sample. `mixes` says, in
     words, why nothing is known to be samples: a step has one micro-batch then.
     A plan with `full_steps` has no steps of fewer micro-batches. So many
-    `sequences` have states of their own; a step is of one of them. `entry` is what
+    `sequences` have states of their own; a step is of one of them. They are groups
+    of `step_sequences`, whose states follow one another along dimension 0; the last
+    input says which of a group a step is of, if that is more than one. `entry` is what
     the plan is for, if the artifact has several of one model: `train` or `eval`.
     `training` says how it is trained, as JSON.
 
@@ -111,7 +113,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
     OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
     OptionalAttr<StrAttr>:$mixes, UnitAttr:$full_steps, OptionalAttr<StrAttr>:$entry,
-    OptionalAttr<StrAttr>:$training, DefaultValuedAttr<I64Attr, "1">:$sequences);
+    OptionalAttr<StrAttr>:$training, DefaultValuedAttr<I64Attr, "1">:$sequences,
+    DefaultValuedAttr<I64Attr, "1">:$step_sequences);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict

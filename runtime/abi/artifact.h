@@ -32,10 +32,12 @@
 namespace partita::abi {
 
 inline constexpr char kMagic[8] = {'P', 'A', 'R', 'T', 'I', 'T', 'A', '\n'};
-inline constexpr uint32_t kVersion = 12;
+inline constexpr uint32_t kVersion = 13;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// Alignment of slots in an arena and of weights in their section, in bytes.
 inline constexpr uint64_t kSlotAlignment = 64;
+/// The most that Plan.step_sequences is: a step has a bit for each.
+inline constexpr int kMostStepSequences = 64;
 
 struct FileHeader {
   char magic[8];

@@ -115,9 +115,13 @@ static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
       return "has other dimensions";
   for (auto [mine, others] : {std::pair(plan.inputs(), first.inputs()),
                               std::pair(plan.outputs(), first.outputs())}) {
-    if (length(mine) != length(others))
+    auto shown = [&](const abi::Plan &of, const auto *ports) {
+      const bool isLast = ports == of.inputs() && of.step_sequences() > 1;
+      return length(ports) - isLast;
+    };
+    if (shown(plan, mine) != shown(first, others))
       return "has other inputs or outputs";
-    for (int64_t i = 0; i < length(mine); ++i)
+    for (int64_t i = 0; i < shown(plan, mine); ++i)
       if (nameOf(mine->Get(i)->name()) != nameOf(others->Get(i)->name()) ||
           mine->Get(i)->dtype() != others->Get(i)->dtype() ||
           mine->Get(i)->batch_axis() != others->Get(i)->batch_axis() ||
@@ -165,9 +169,11 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
     const auto found = others.find(nameOf(state.name()));
     if (found != others.end() &&
         (found->second->dtype() != state.dtype() ||
-         found->second->bytes() != state.bytes() ||
+         found->second->bytes() / other.step_sequences() !=
+             state.bytes() / plan.step_sequences() ||
          copiesOf(other, *found->second) != copiesOf(plan, state) ||
-         other.sequences() != plan.sequences() ||
+         int64_t(other.sequences()) * other.step_sequences() !=
+             int64_t(plan.sequences()) * plan.step_sequences() ||
          found->second->ring_dim() != state.ring_dim() ||
          placeName(other, *found->second) != placeName(plan, state) ||
          !isCutAlike(*found->second, state)))
@@ -256,6 +262,14 @@ Artifact::openPlans(const std::string &path) {
       return status;
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
   }
+  for (const auto &several : artifacts)
+    if (several->plan().step_sequences() > 1 &&
+        std::none_of(artifacts.begin(), artifacts.end(), [&](const auto &one) {
+          return isOfSeveral(several->plan(), one->plan());
+        }))
+      return Status::error("'" + path +
+                           "' has a plan for steps of several sequences, and "
+                           "none for one of them: compile the model again");
   if (Status status = checkPadding(path, table->weights, artifacts);
       !status.ok())
     return status;
@@ -295,6 +309,9 @@ Artifact::open(const std::string &path) {
   auto artifacts = openAll(path);
   if (!artifacts)
     return artifacts.status();
+  // There is one for a step of one sequence.
+  while (artifacts->back()->plan().step_sequences() > 1)
+    artifacts->pop_back();
   return artifacts->back();
 }
 

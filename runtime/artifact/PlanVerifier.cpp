@@ -8,6 +8,7 @@
 #include "runtime/artifact/PlanVerifier.h"
 
 #include "runtime/artifact/PlanChecks.h"
+#include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/StateParts.h"
 
@@ -85,6 +86,8 @@ public:
     for (int64_t i = 0; i < length(plan.programs()); ++i)
       if (std::string e = programError(plan, static_cast<int>(i)); !e.empty())
         return "program " + number(i) + ": " + e;
+    if (std::string e = stepSequencesError(); !e.empty())
+      return e;
     return storesError();
   }
 
@@ -268,9 +271,49 @@ private:
         !inRange(state.ring_place(), length(plan.states())))
       return "is a ring without a dimension or a place";
     const abi::State &place = *plan.states()->Get(unsigned(state.ring_place()));
-    if (place.dtype() != abi::DType::i64 || length(place.shape()) != 0 ||
+    // A sequence of several has a row.
+    const bool isPlace = length(place.shape()) == 0 ||
+                         (length(place.shape()) == 2 &&
+                          place.shape()->Get(0) == plan.step_sequences() &&
+                          place.shape()->Get(1) * int64_t(sizeof(int64_t)) ==
+                              int64_t(abi::kSlotAlignment));
+    if (place.dtype() != abi::DType::i64 || !isPlace || length(place.cuts()) ||
         place.role() != state.role() || place.ring_place() != -1)
       return "is a ring whose place is no number";
+    return "";
+  }
+
+  /// A step may be of several sequences; each has its part of the states.
+  std::string stepSequencesError() const {
+    const int count = plan.step_sequences();
+    if (count == 1)
+      return "";
+    if (count < 1 || count > abi::kMostStepSequences || !plan.full_steps() ||
+        stepMicroBatches(plan) != 1)
+      return "says that a step is of " + number(count) + " sequences";
+    const abi::Port *live =
+        length(plan.inputs())
+            ? plan.inputs()->Get(unsigned(length(plan.inputs()) - 1))
+            : nullptr;
+    if (!live || live->dtype() != abi::DType::boolean ||
+        length(live->shape()) != 1 || live->shape()->Get(0) != count ||
+        live->batch_axis() != -1 || live->per_step())
+      return "has no input that says of which sequences a step is";
+    for (int64_t i = 0; i < length(plan.states()); ++i) {
+      const abi::State &state = *plan.states()->Get(i);
+      if (state.role() != abi::StateRole::carried)
+        continue;
+      bool isShared = length(state.shape()) &&
+                      state.shape()->Get(0) % count == 0 &&
+                      partBytes(state) / count %
+                              static_cast<int64_t>(abi::kSlotAlignment) ==
+                          0;
+      for (int64_t k = 0; k < length(state.cuts()); ++k)
+        isShared &= state.cuts()->Get(unsigned(k))->dim() != 0;
+      if (!isShared)
+        return "state " + quoted(state.name()) + " is not of " + number(count) +
+               " sequences";
+    }
     return "";
   }
 

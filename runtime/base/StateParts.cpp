@@ -125,12 +125,40 @@ void orderRing(const abi::Plan &plan, const abi::State &state,
   for (unsigned i = dim + 1; i < state.shape()->size(); ++i)
     entry *= state.shape()->Get(i);
   const int64_t rows = size && entry ? state.bytes() / (size * entry) : 0;
+  const int64_t each =
+      plan.states()->Get(unsigned(state.ring_place()))->bytes() /
+      int64_t(sizeof(int64_t));
   for (int64_t copy = 0; rows && copy < countCopies(plan, state); ++copy)
     for (int64_t row = 0; row < rows; ++row) {
       uint8_t *begin = whole + copy * state.bytes() + row * size * entry;
-      const int64_t place = (places[copy] % size + size) % size;
+      const int64_t place = (places[copy * each] % size + size) % size;
       std::rotate(begin, begin + place * entry, begin + size * entry);
     }
+}
+
+bool isOfSeveral(const abi::Plan &several, const abi::Plan &one) {
+  auto areLike = [&](const auto *ports, const auto *single, int64_t count) {
+    if (count != length(single))
+      return false;
+    for (unsigned i = 0; i < count; ++i) {
+      const abi::Port &port = *ports->Get(i), &other = *single->Get(i);
+      const int64_t rank = length(port.shape());
+      if (rank != length(other.shape()) || port.batch_axis() < 0 ||
+          port.batch_axis() >= rank || port.batch_axis() != other.batch_axis())
+        return false;
+      for (unsigned d = 0; d < rank; ++d)
+        if (const int64_t times =
+                int(d) == port.batch_axis() ? several.step_sequences() : 1;
+            other.shape()->Get(d) == 0 || port.shape()->Get(d) % times != 0 ||
+            port.shape()->Get(d) / times != other.shape()->Get(d))
+          return false;
+    }
+    return true;
+  };
+  return one.step_sequences() == 1 && length(several.inputs()) > 0 &&
+         areLike(several.inputs(), one.inputs(),
+                 length(several.inputs()) - 1) &&
+         areLike(several.outputs(), one.outputs(), length(several.outputs()));
 }
 
 std::string cutsError(const abi::Plan &plan, const abi::State &state) {

@@ -58,10 +58,15 @@ int64_t stepBytes(const abi::Plan &plan, const abi::State &state);
 std::vector<int64_t> shownStates(const abi::Plan &plan);
 
 /// Brings the entries of a ring (State.ring_dim) into their order, in a plan
-/// that was verified. `whole`: the tensor of all micro-batches; `places`: of
-/// the state that says where the rings begin, likewise.
+/// that was verified, for a step of one sequence. `whole`: the tensor of all
+/// micro-batches; `places`: of the state that says where the rings begin,
+/// likewise.
 void orderRing(const abi::Plan &plan, const abi::State &state,
                const int64_t *places, uint8_t *whole);
+
+/// Whether a step of `several` computes what Plan.step_sequences steps of `one`
+/// do: samples of each follow one another in its inputs and outputs.
+bool isOfSeveral(const abi::Plan &several, const abi::Plan &one);
 
 /// Why a state is not cut in a way that the plan's mesh has, or "". Its shape
 /// must have been verified.

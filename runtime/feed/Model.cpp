@@ -111,6 +111,9 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       boundInputs(readPorts(plan->bound_inputs())),
       inputCollections(readCollections(*plan, /*outputs=*/false)),
       outputCollections(readCollections(*plan, /*outputs=*/true)) {
+  // Which of several sequences there are is nothing that a user feeds.
+  if (plan->step_sequences() > 1)
+    inputs.pop_back();
   for (int device = 0; device < devices; ++device) {
     const abi::Program &program = runtime::programOf(*plan, device);
     for (int64_t i = 0; i < length(program.actions()); ++i) {

@@ -73,6 +73,8 @@ struct Model {
   runtime::Mesh mesh; ///< on which every program is executed
   int devices;
   int microBatches; ///< of a step, over all replicas
+  /// Without the one that says of which sequences a step is, if it may be of
+  /// several (Plan.step_sequences).
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Port> boundInputs;

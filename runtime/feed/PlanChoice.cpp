@@ -9,6 +9,7 @@
 
 #include "runtime/base/NearestName.h"
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -87,6 +88,10 @@ Expected<Tensor> resized(const Tensor &tensor,
 PlanChoice::PlanChoice(
     std::vector<std::shared_ptr<const runtime::Artifact>> artifacts) {
   for (auto &artifact : artifacts) {
+    if (artifact->plan().step_sequences() > 1) {
+      several.push_back(std::make_unique<Model>(std::move(artifact)));
+      continue;
+    }
     models.push_back(std::make_unique<Model>(std::move(artifact)));
     const abi::Plan &plan = *models.back()->plan;
     sizes.emplace_back();
@@ -98,6 +103,13 @@ PlanChoice::PlanChoice(
       sizes.back().push_back(dimension.size());
     }
   }
+  // Dimensions of which only steps of several sequences have other sizes.
+  for (size_t d = names.size(); d-- > 0;)
+    if (!several.empty() && sizesOf(d).size() == 1) {
+      names.erase(names.begin() + long(d));
+      for (std::vector<int64_t> &plan : sizes)
+        plan.erase(plan.begin() + long(d));
+    }
   axes = {findAxes(&Model::inputs), findAxes(&Model::outputs)};
   for (size_t d = 0; d < names.size(); ++d)
     batch.push_back(countsSamples(d));
@@ -126,6 +138,17 @@ PlanChoice::findAxes(const std::vector<Port> Model::*ports) const {
       found.back().push_back(which);
     }
   }
+  return found;
+}
+
+std::vector<const Model *> PlanChoice::ofSeveral(size_t plan) const {
+  std::vector<const Model *> found;
+  for (const auto &model : several)
+    if (runtime::isOfSeveral(*model->plan, *models[plan]->plan))
+      found.push_back(model.get());
+  std::sort(found.begin(), found.end(), [](const Model *a, const Model *b) {
+    return a->plan->step_sequences() < b->plan->step_sequences();
+  });
   return found;
 }
 
@@ -175,6 +198,13 @@ Expected<size_t> PlanChoice::find(
   std::vector<int64_t> exact = sizes.back();
   for (const auto &[name, size] : wanted) {
     const auto known = std::find(names.begin(), names.end(), name);
+    const abi::Plan *wide = several.empty() ? nullptr : several[0]->plan;
+    for (unsigned i = 0;
+         known == names.end() && wide && i < length(wide->dimensions()); ++i)
+      if (name == runtime::text(wide->dimensions()->Get(i)->name()))
+        return Status::error("there is no choice of '" + name +
+                             "': its larger sizes are for steps of several "
+                             "sequences, which share them as they come");
     if (known == names.end())
       return Status::error(
           names.empty()

@@ -40,6 +40,9 @@ public:
 
   size_t planCount() const { return models.size(); }
   const Model &model(size_t plan) const { return *models[plan]; }
+  /// The plans whose steps are several steps of this one, of as many sequences
+  /// (Plan.step_sequences), in increasing number. They are none of the others.
+  std::vector<const Model *> ofSeveral(size_t plan) const;
   /// The plan of the largest sizes.
   size_t largest() const { return models.size() - 1; }
 
@@ -113,7 +116,7 @@ private:
   /// there is none.
   std::string findOtherAxis() const;
 
-  std::vector<std::unique_ptr<Model>> models;
+  std::vector<std::unique_ptr<Model>> models, several;
   std::vector<std::string> names;
   std::vector<std::vector<int64_t>> sizes; ///< by plan and dimension
   std::pair<Axes, Axes> axes;

@@ -25,12 +25,16 @@ namespace {
 /// By device, the most that the arena of one of the plans has.
 std::vector<size_t> largestArenas(const PlanChoice &plans) {
   std::vector<size_t> bytes(size_t(plans.model(0).devices), 0);
-  for (size_t plan = 0; plan < plans.planCount(); ++plan)
-    for (size_t device = 0; device < bytes.size(); ++device)
-      bytes[device] = std::max(
-          bytes[device],
-          size_t(runtime::programOf(*plans.model(plan).plan, int(device))
-                     .arena_bytes()));
+  for (size_t plan = 0; plan < plans.planCount(); ++plan) {
+    std::vector<const Model *> all = plans.ofSeveral(plan);
+    all.push_back(&plans.model(plan));
+    for (const Model *model : all)
+      for (size_t device = 0; device < bytes.size(); ++device)
+        bytes[device] = std::max(
+            bytes[device],
+            size_t(
+                runtime::programOf(*model->plan, int(device)).arena_bytes()));
+  }
   return bytes;
 }
 
@@ -41,15 +45,20 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
     runtime::SessionOptions session, StreamOptions options) {
   std::unique_ptr<PlanStreams> self(new PlanStreams(std::move(artifacts)));
   const size_t plans = self->choice.planCount();
-  if (plans > 1) {
+  bool are_several = plans > 1;
+  for (size_t plan = 0; plan < plans; ++plan)
+    are_several |= !self->choice.ofSeveral(plan).empty();
+  if (are_several) {
     session.shared =
         std::make_shared<runtime::SharedDevices>(largestArenas(self->choice));
     session.lone_thread = true;
-    options.devices_lock = std::make_shared<TicketLock>();
   }
+  if (plans > 1)
+    options.devices_lock = std::make_shared<TicketLock>();
   for (size_t plan = 0; plan < plans; ++plan) {
     Expected<std::unique_ptr<Stream>> stream =
-        Stream::create(self->choice.model(plan), session, options);
+        Stream::create(self->choice.model(plan), session, options,
+                       self->choice.ofSeveral(plan));
     if (!stream)
       return stream.status();
     self->streams.push_back(std::move(*stream));
@@ -140,7 +149,7 @@ Status PlanStreams::wait(uint64_t ticket) {
   return Status();
 }
 
-/// How many places a plan's rings of a state have: one for each micro-batch.
+/// How many numbers say where a plan's rings of a state begin.
 static size_t placesOf(const abi::Plan &plan, const abi::State &ring) {
   return size_t(runtime::stepBytes(
              plan, *plan.states()->Get(unsigned(ring.ring_place())))) /

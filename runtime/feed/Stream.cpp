@@ -29,6 +29,12 @@ using runtime::Status;
 using runtime::StepBinding;
 using runtime::Tensor;
 
+namespace {
+/// A step of several sequences waits for no longer than this part of the time
+/// of the step before it.
+constexpr int kPatience = 2;
+} // namespace
+
 struct Stream::Impl {
   /// A port as a stream sees it: so many entries along its batch axis belong to
   /// one sample.
@@ -48,6 +54,19 @@ struct Stream::Impl {
     Clock::time_point arrived, finished;
     Status refused; ///< if samples have wrong indices
   };
+  /// A plan that computes the samples: first the one of a step, then those of
+  /// steps of several sequences.
+  struct StreamPlan {
+    const Model &model;
+    std::vector<StreamPort> inputs, outputs;
+    int64_t perBatch = 1; ///< samples of a micro-batch
+    int64_t perStep = 1;
+    std::unique_ptr<Session> session;
+    /// What the shortest step took; 0: there was none.
+    Clock::duration took{};
+
+    int sequences() const { return model.plan->step_sequences(); }
+  };
   /// Samples of a request within a step.
   struct Piece {
     std::shared_ptr<Request> request;
@@ -63,22 +82,28 @@ struct Stream::Impl {
   /// The bytes of a step, but for ports that are read or written where they
   /// lie in a request's tensors. Room is made when it is first needed.
   struct Lane {
+    StreamPlan *plan = nullptr;
     std::vector<std::vector<uint8_t>> inputs, outputs; ///< by port
+    std::vector<uint8_t> live; ///< which of the sequences the step is of
+    Clock::time_point begun;
     std::vector<Piece> pieces;
     int64_t samples = 0;
     StepBinding binding;
     uint64_t ticket = 0;
   };
 
-  const Model &model;
   const runtime::SessionOptions sessionOptions;
   StreamOptions options;
-  std::vector<StreamPort> inputs, outputs;
-  int64_t perBatch = 1; ///< samples of a micro-batch
-  int64_t perStep = 1;
+  std::vector<StreamPlan> plans;
+  const Model &model; ///< of the first plan
+  struct Sequence {
+    /// When its last step was done, unless it has another one.
+    std::optional<Clock::time_point> answered;
+    Clock::duration pause{}; ///< from such an answer to the next step
+  };
+  std::vector<Sequence> sequences; ///< none, if each step is of one
 
-  std::unique_ptr<Session> session;
-  std::string remark; ///< of the session, once it is loaded
+  std::string remark; ///< of the sessions, once they are loaded
   std::array<Lane, Session::kMostSteps> lanes;
   std::vector<Lane *> idle;
   std::deque<Lane *> underWay;
@@ -94,7 +119,9 @@ struct Stream::Impl {
   bool overlaps = false; ///< Session::overlapsSteps
   bool has_turn = false;
   int64_t turn_steps = 0; ///< that were begun since
-  bool gone = false;      ///< the session, after which nobody touches a request
+  /// How long a step waits for sequences that have just been answered.
+  Clock::duration patience{};
+  bool gone = false; ///< the session, after which nobody touches a request
   bool nanKept = false;
   Status failure;
   Counts done;
@@ -102,24 +129,35 @@ struct Stream::Impl {
   std::thread feeder, finisher;
 
   Impl(const Model &model, const runtime::SessionOptions &session,
-       const StreamOptions &options)
-      : model(model), sessionOptions(session), options(options) {}
+       const StreamOptions &options,
+       const std::vector<const Model *> &several = {})
+      : sessionOptions(session), options(options), model(model) {
+    plans.push_back({model});
+    for (const Model *each : several)
+      plans.push_back({*each});
+  }
   ~Impl();
 
   Status describe();
-  Status describe(const std::vector<Port> &ports, bool hasAxes,
-                  std::vector<StreamPort> &described) const;
+  Status describe(StreamPlan &plan) const;
+  Status describe(const StreamPlan &plan, const std::vector<Port> &ports,
+                  bool hasAxes, std::vector<StreamPort> &described) const;
   Status start();
+  Status load();
   void feed();
   void finishSteps();
   bool mayBegin(std::unique_lock<std::mutex> &lock);
   void giveTurn();
+  std::vector<Piece> findSequences(int sequences) const;
+  StreamPlan &choosePlan() const;
+  bool isFull() const;
+  Clock::time_point latestBegin() const;
   void gather(Lane &lane);
   std::optional<int64_t> placeInRequest(const Lane &lane,
                                         const StreamPort &port) const;
   void fill(Lane &lane) const;
   void finish(Lane &lane);
-  void refuse(const Piece &piece) const;
+  void refuse(const Lane &lane, const Piece &piece) const;
   void fail(const Status &status);
   Expected<int64_t> check(const std::vector<Tensor> &given) const;
   Expected<uint64_t> accept(std::shared_ptr<Request> request);
@@ -140,7 +178,8 @@ Stream::Impl::~Impl() {
 // Ports
 //===----------------------------------------------------------------------===//
 
-Status Stream::Impl::describe(const std::vector<Port> &ports, bool hasAxes,
+Status Stream::Impl::describe(const StreamPlan &plan,
+                              const std::vector<Port> &ports, bool hasAxes,
                               std::vector<StreamPort> &described) const {
   for (const Port &port : ports) {
     StreamPort made{&port, layoutOf(port), 1};
@@ -151,40 +190,52 @@ Status Stream::Impl::describe(const std::vector<Port> &ports, bool hasAxes,
       return Status::error("'" + port.name +
                            "' has no axis for samples, while others have: "
                            "such a model computes no stream of samples");
-    } else if (port.samples() % perBatch != 0) {
+    } else if (port.samples() % plan.perBatch != 0) {
       return Status::error("'" + port.name + "' has " +
                            std::to_string(port.samples()) +
                            " entries a micro-batch, which does not divide "
                            "for its " +
-                           abi::countOf(perBatch, "sample"));
+                           abi::countOf(plan.perBatch, "sample"));
     } else {
-      made.perSample = port.samples() / perBatch;
+      made.perSample = port.samples() / plan.perBatch;
     }
     described.push_back(made);
   }
   return Status();
 }
 
-Status Stream::Impl::describe() {
+Status Stream::Impl::describe(StreamPlan &plan) const {
   bool hasAxes = false;
-  for (const std::vector<Port> *ports : {&model.inputs, &model.outputs})
+  for (const std::vector<Port> *ports :
+       {&plan.model.inputs, &plan.model.outputs})
     for (const Port &port : *ports)
       hasAxes |= port.batchAxis >= 0;
+  plan.perBatch = hasAxes ? plan.model.samples() : 1;
+  plan.perStep = plan.perBatch * plan.model.microBatches;
+  if (Status status = describe(plan, plan.model.inputs, hasAxes, plan.inputs);
+      !status.ok())
+    return status;
+  return describe(plan, plan.model.outputs, hasAxes, plan.outputs);
+}
+
+Status Stream::Impl::describe() {
   if (options.delay_s > 0 && length(model.plan->mixes()))
     return Status::error("samples cannot wait for others to share a step "
                          "(dynamic batching): " +
                          std::string(runtime::text(model.plan->mixes())) +
                          "; leave out the delay");
-  perBatch = hasAxes ? model.samples() : 1;
-  perStep = perBatch * model.microBatches;
+  for (StreamPlan &plan : plans)
+    if (Status status = describe(plan); !status.ok())
+      return status;
   if (options.queued_samples <= 0)
-    options.queued_samples = Session::kMostSteps * perStep;
-  if (Status status = describe(model.inputs, hasAxes, inputs); !status.ok())
-    return status;
-  return describe(model.outputs, hasAxes, outputs);
+    options.queued_samples = Session::kMostSteps * plans.back().perStep;
+  if (plans.size() > 1)
+    sequences.resize(size_t(model.plan->sequences()));
+  return Status();
 }
 
 Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
+  const std::vector<StreamPort> &inputs = plans.front().inputs;
   if (given.size() != inputs.size())
     return Status::error("the model has " +
                          abi::countOf(int64_t(inputs.size()), "input") +
@@ -217,8 +268,8 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
 
 Status Stream::Impl::start() {
   for (Lane &lane : lanes) {
-    lane.inputs.resize(inputs.size());
-    lane.outputs.resize(outputs.size());
+    lane.inputs.resize(plans.front().inputs.size());
+    lane.outputs.resize(plans.front().outputs.size());
     idle.push_back(&lane);
   }
   feeder = std::thread([this] { feed(); });
@@ -231,21 +282,27 @@ Status Stream::Impl::start() {
   return Status();
 }
 
-/// The thread that loads the session and submits its steps.
-void Stream::Impl::feed() {
-  Expected<std::unique_ptr<Session>> made =
-      Session::create(model.artifact, sessionOptions);
-  std::unique_lock<std::mutex> lock(mutex);
-  if (made) {
-    session = std::move(*made);
-    remark = session->remark();
-    overlaps = session->overlapsSteps();
-  } else {
-    failure = made.status();
+Status Stream::Impl::load() {
+  for (StreamPlan &plan : plans) {
+    auto made = Session::create(plan.model.artifact, sessionOptions);
+    if (!made)
+      return made.status();
+    plan.session = std::move(*made);
+    if (const std::string &own = plan.session->remark(); !own.empty())
+      remark += (remark.empty() ? "" : "\n") + own;
+    overlaps |= plan.session->overlapsSteps();
   }
+  return Status();
+}
+
+/// The thread that loads the sessions and submits their steps.
+void Stream::Impl::feed() {
+  const Status status = load();
+  std::unique_lock<std::mutex> lock(mutex);
+  failure = status;
   loaded = true;
   changed.notify_all();
-  if (!made)
+  if (!status.ok())
     return;
   while (mayBegin(lock)) {
     if (options.devices_lock && !has_turn) {
@@ -261,7 +318,7 @@ void Stream::Impl::feed() {
       Job &job = *jobs.front();
       jobs.pop_front();
       lock.unlock();
-      job.status = job.work(*session);
+      job.status = job.work(*plans.front().session);
       lock.lock();
       job.done = true;
       changed.notify_all();
@@ -273,7 +330,7 @@ void Stream::Impl::feed() {
     lock.unlock();
     changed.notify_all(); // there is room in the queue
     fill(lane);
-    Expected<uint64_t> ticket = session->submit(lane.binding);
+    Expected<uint64_t> ticket = lane.plan->session->submit(lane.binding);
     lock.lock();
     if (!ticket) {
       fail(ticket.status());
@@ -291,7 +348,8 @@ void Stream::Impl::feed() {
   }
   // What is under way keeps the session until it is done.
   changed.wait(lock, [&] { return underWay.empty(); });
-  session.reset();
+  for (StreamPlan &plan : plans)
+    plan.session.reset();
   gone = true;
   changed.notify_all();
   giveTurn();
@@ -331,15 +389,18 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
       changed.wait(lock);
       continue;
     }
-    if (!idle.empty() && waiting >= perStep)
+    // Plans share the devices' memory, and compute one after another.
+    if (!underWay.empty() && underWay.back()->plan != &choosePlan()) {
+      changed.wait(lock);
+      continue;
+    }
+    if (!idle.empty() && isFull())
       return true;
     if (idle.empty() || underWay.size() >= kBusy) {
       changed.wait(lock);
       continue;
     }
-    const auto latest = queue.front()->arrived +
-                        std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(options.delay_s));
+    const Clock::time_point latest = latestBegin();
     if (stopping || Clock::now() >= latest)
       return true;
     if (underWay.empty())
@@ -348,10 +409,100 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
   }
 }
 
-/// Takes samples from the front of the queue.
+/// The next step of each sequence that waits, of so many of which one is that
+/// of the first request. By the place within the step.
+std::vector<Stream::Impl::Piece>
+Stream::Impl::findSequences(int sequences) const {
+  const int group = queue.front()->sequence / sequences;
+  const int64_t each = plans.front().perStep;
+  std::vector<Piece> pieces;
+  uint64_t seen = 0;
+  for (const std::shared_ptr<Request> &request : queue) {
+    const int place = request->sequence % sequences;
+    if (request->sequence / sequences != group || seen >> place & 1)
+      continue;
+    seen |= uint64_t(1) << place;
+    if (request->samples > 0)
+      pieces.push_back({request, request->taken, each, place * each});
+  }
+  return pieces;
+}
+
+/// The plan for the next step: the largest that is full, or else that in which
+/// a sequence takes least time.
+Stream::Impl::StreamPlan &Stream::Impl::choosePlan() const {
+  auto &all = const_cast<std::vector<StreamPlan> &>(plans);
+  StreamPlan *best = &all.front();
+  if (plans.size() == 1 || queue.front()->samples == 0)
+    return *best;
+  // What was not measured yet is to others as it was predicted to be.
+  const double predicted = double(model.plan->step_ns()),
+               scale = best->took.count() > 0 && predicted > 0
+                           ? double(best->took.count()) / predicted
+                           : 1;
+  auto timeOf = [&](const StreamPlan &plan, size_t sequences) {
+    return (plan.took.count() > 0
+                ? double(plan.took.count())
+                : double(plan.model.plan->step_ns()) * scale) /
+           double(sequences);
+  };
+  double least = timeOf(*best, 1);
+  for (size_t i = all.size(); i-- > 1;) {
+    const size_t count = findSequences(all[i].sequences()).size();
+    if (int(count) == all[i].sequences())
+      return all[i];
+    if (count > 1 && timeOf(all[i], count) < least) {
+      least = timeOf(all[i], count);
+      best = &all[i];
+    }
+  }
+  return *best;
+}
+
+/// Whether no other sample could share the next step.
+bool Stream::Impl::isFull() const {
+  if (plans.size() == 1)
+    return waiting >= plans.front().perStep;
+  const int most = plans.back().sequences();
+  return int(findSequences(most).size()) == most;
+}
+
+/// When the next step begins, full or not: before that, those who come back as
+/// soon as they have their answers are waited for.
+Stream::Clock::time_point Stream::Impl::latestBegin() const {
+  Clock::time_point latest =
+      queue.front()->arrived +
+      std::chrono::duration_cast<Clock::duration>(
+          std::chrono::duration<double>(options.delay_s));
+  if (sequences.empty())
+    return latest;
+  const size_t most = size_t(plans.back().sequences()),
+               first = size_t(queue.front()->sequence) / most * most;
+  for (size_t i = first; i < std::min(first + most, sequences.size()); ++i)
+    if (sequences[i].answered && sequences[i].pause <= patience)
+      latest = std::max(latest, *sequences[i].answered + patience);
+  return latest;
+}
+
+/// Takes samples from the front of the queue, or those of several sequences.
 void Stream::Impl::gather(Lane &lane) {
+  lane.plan = &choosePlan();
+  lane.begun = Clock::now();
   lane.pieces.clear();
   lane.samples = 0;
+  if (lane.plan->sequences() > 1) {
+    lane.pieces = findSequences(lane.plan->sequences());
+    for (const Piece &piece : lane.pieces) {
+      piece.request->taken += piece.count;
+      waiting -= piece.count;
+    }
+    std::erase_if(queue, [](const std::shared_ptr<Request> &request) {
+      return request->samples > 0 && request->taken == request->samples;
+    });
+    lane.samples = lane.plan->perStep;
+    return;
+  }
+  const int64_t perStep = lane.plan->perStep;
   while (!queue.empty() && lane.samples < perStep) {
     const std::shared_ptr<Request> &request = queue.front();
     Piece piece{
@@ -371,30 +522,45 @@ void Stream::Impl::gather(Lane &lane) {
 /// bytes from its beginning: if they are whole micro-batches of one request.
 std::optional<int64_t>
 Stream::Impl::placeInRequest(const Lane &lane, const StreamPort &port) const {
-  if (lane.pieces.size() != 1 || lane.samples % perBatch != 0 ||
-      port.layout.outer != 1)
+  if (lane.pieces.size() != 1 || lane.samples % lane.plan->perBatch != 0 ||
+      lane.plan->sequences() > 1 || port.layout.outer != 1)
     return std::nullopt;
   return lane.pieces[0].begin * port.perSample * port.layout.inner;
 }
 
-/// Brings the samples into the bytes of their micro-batches; the last one is
-/// filled up with its last sample.
+/// Brings the samples into the bytes of their micro-batches. What no request
+/// has samples for is filled up: the last micro-batch with its last sample, and
+/// sequences that are not there with those of another one.
 void Stream::Impl::fill(Lane &lane) const {
-  const int64_t batches = (lane.samples + perBatch - 1) / perBatch;
+  const StreamPlan &plan = *lane.plan;
+  const int64_t perBatch = plan.perBatch,
+                batches = (lane.samples + perBatch - 1) / perBatch;
   lane.binding.micro_batches = int(batches);
-  // Where there are states, requests are of whole steps, and share none.
-  const Piece &first = lane.pieces.front();
-  lane.binding.sequence = first.request->sequence;
-  lane.binding.begins = first.request->begins && first.begin == 0;
+  // Where there are states, requests are of whole steps, and share none but
+  // with other sequences.
+  const int64_t each = plans.front().perStep;
+  const auto sequences = size_t(plan.sequences());
+  lane.live.assign(sequences, 0);
+  lane.binding.sequence =
+      lane.pieces.front().request->sequence / plan.sequences();
+  lane.binding.begins = 0;
+  for (const Piece &piece : lane.pieces) {
+    const size_t place = sequences > 1 ? size_t(piece.place / each) : 0;
+    lane.live[place] = 1;
+    if (piece.request->begins && piece.begin == 0)
+      lane.binding.begins |= uint64_t(1) << place;
+  }
   lane.binding.inputs.clear();
   lane.binding.outputs.clear();
   auto makeRoom = [&](std::vector<uint8_t> &bytes, const Port &port) {
-    bytes.resize(size_t(port.bytes()) * size_t(model.microBatches));
+    if (const size_t all = size_t(port.bytes() * plan.model.microBatches);
+        bytes.size() < all)
+      bytes.resize(all);
     return bytes.data();
   };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto &[port, layout, perSample] = inputs[i];
-    if (auto direct = placeInRequest(lane, inputs[i])) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const auto &[port, layout, perSample] = plan.inputs[i];
+    if (auto direct = placeInRequest(lane, plan.inputs[i])) {
       lane.binding.inputs.push_back(lane.pieces[0].request->inputs[i].data() +
                                     *direct);
       continue;
@@ -403,6 +569,11 @@ void Stream::Impl::fill(Lane &lane) const {
     const int64_t entries = perBatch * perSample;
     auto place = [&](int64_t sample) {
       return bytes + sample / perBatch * port->bytes();
+    };
+    auto copy = [&](int64_t to, int64_t from, int64_t count) {
+      copyEntries(layout, place(to), entries, to % perBatch * perSample,
+                  place(from), entries, from % perBatch * perSample,
+                  count * perSample);
     };
     for (const Piece &piece : lane.pieces)
       for (int64_t at = 0; at < piece.count;) {
@@ -415,18 +586,20 @@ void Stream::Impl::fill(Lane &lane) const {
                     (piece.begin + at) * perSample, count * perSample);
         at += count;
       }
-    uint8_t *last = place(lane.samples - 1);
     for (int64_t s = lane.samples; s < batches * perBatch; ++s)
-      copyEntries(layout, last, entries, s % perBatch * perSample, last,
-                  entries, (lane.samples - 1) % perBatch * perSample,
-                  perSample);
+      copy(s, lane.samples - 1, 1);
+    for (size_t s = 0; sequences > 1 && s < sequences; ++s)
+      if (!lane.live[s])
+        copy(int64_t(s) * each, lane.pieces.front().place, each);
     lane.binding.inputs.push_back(bytes);
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    auto direct = placeInRequest(lane, outputs[i]);
+  if (sequences > 1)
+    lane.binding.inputs.push_back(lane.live.data());
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    auto direct = placeInRequest(lane, plan.outputs[i]);
     lane.binding.outputs.push_back(
         direct ? lane.pieces[0].request->places[i] + *direct
-               : makeRoom(lane.outputs[i], *outputs[i].port));
+               : makeRoom(lane.outputs[i], *plan.outputs[i].port));
   }
 }
 
@@ -454,13 +627,16 @@ void Stream::Impl::finishSteps() {
 
 /// Gives the results of the first step under way to those who asked.
 void Stream::Impl::finish(Lane &lane) {
-  const Status status = session->wait(lane.ticket);
+  StreamPlan &plan = *lane.plan;
+  Session &session = *plan.session;
+  const int64_t perBatch = plan.perBatch;
+  const Status status = session.wait(lane.ticket);
   // Wrong indices are the fault of those who gave them; others have results.
-  const bool computed = status.ok() || !session->badIndices().empty();
+  const bool computed = status.ok() || !session.badIndices().empty();
   if (computed)
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const auto &[port, layout, perSample] = outputs[i];
-      if (placeInRequest(lane, outputs[i]))
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const auto &[port, layout, perSample] = plan.outputs[i];
+      if (placeInRequest(lane, plan.outputs[i]))
         continue;
       for (const Piece &piece : lane.pieces)
         for (int64_t at = 0; at < piece.count;) {
@@ -476,29 +652,36 @@ void Stream::Impl::finish(Lane &lane) {
         }
     }
   std::lock_guard<std::mutex> lock(mutex);
+  const Clock::time_point now = Clock::now();
   if (computed) {
     ++done.steps;
-    const std::vector<int64_t> &took = session->busyNs();
+    const std::vector<int64_t> &took = session.busyNs();
     busy.resize(took.size());
     for (size_t device = 0; device < busy.size(); ++device)
       busy[device] = took[device] < 0 ? -1 : busy[device] + took[device];
-    done.samples += lane.samples;
-    done.direct += std::all_of(outputs.begin(), outputs.end(),
+    for (const Piece &piece : lane.pieces)
+      done.samples += piece.count;
+    done.direct += std::all_of(plan.outputs.begin(), plan.outputs.end(),
                                [&](const StreamPort &port) {
                                  return placeInRequest(lane, port).has_value();
                                });
-    nanKept = session->keepsNan();
+    nanKept = session.keepsNan();
+    const Clock::duration time = now - lane.begun;
+    if (plan.took.count() == 0 || time < plan.took)
+      plan.took = time;
+    patience = time / kPatience;
   } else {
     fail(status);
   }
-  const Clock::time_point now = Clock::now();
   for (const Piece &piece : lane.pieces) {
     if (!status.ok() && computed)
-      refuse(piece);
+      refuse(lane, piece);
     if (computed)
       piece.request->left -= piece.count;
     if (piece.request->left == 0)
       piece.request->finished = now;
+    if (piece.request->left == 0 && !sequences.empty())
+      sequences[size_t(piece.request->sequence)].answered = now;
   }
   lane.pieces.clear();
   underWay.pop_front();
@@ -508,11 +691,13 @@ void Stream::Impl::finish(Lane &lane) {
 
 /// Keeps the first error of a request whose samples have a wrong index. Where
 /// nobody knows the sample, it is one of the micro-batch. The mutex is held.
-void Stream::Impl::refuse(const Piece &piece) const {
+void Stream::Impl::refuse(const Lane &lane, const Piece &piece) const {
   if (!piece.request->refused.ok())
     return;
-  for (const runtime::BadIndex &bad : session->badIndices()) {
-    const std::optional<int64_t> sample = sampleOf(*model.plan, bad);
+  const abi::Plan &plan = *lane.plan->model.plan;
+  const int64_t perBatch = lane.plan->perBatch;
+  for (const runtime::BadIndex &bad : lane.plan->session->badIndices()) {
+    const std::optional<int64_t> sample = sampleOf(plan, bad);
     const int64_t first = sample.value_or(bad.micro_batch * perBatch),
                   end = first + (sample ? 1 : perBatch);
     if (end <= piece.place || first >= piece.place + piece.count)
@@ -521,7 +706,7 @@ void Stream::Impl::refuse(const Piece &piece) const {
     if (sample || perBatch == 1)
       mine = first - piece.place + piece.begin;
     piece.request->refused =
-        Status::inputError(runtime::describe(*model.plan, bad, mine));
+        Status::inputError(runtime::describe(plan, bad, mine));
     return;
   }
 }
@@ -544,8 +729,9 @@ Stream::~Stream() = default;
 
 Expected<std::unique_ptr<Stream>>
 Stream::create(const Model &model, const runtime::SessionOptions &session,
-               const StreamOptions &options) {
-  auto impl = std::make_unique<Impl>(model, session, options);
+               const StreamOptions &options,
+               const std::vector<const Model *> &several) {
+  auto impl = std::make_unique<Impl>(model, session, options, several);
   if (Status status = impl->describe(); !status.ok())
     return status;
   if (Status status = impl->start(); !status.ok())
@@ -560,7 +746,7 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
   request->samples = *samples;
-  for (const Impl::StreamPort &output : impl->outputs) {
+  for (const Impl::StreamPort &output : impl->plans.front().outputs) {
     std::vector<int64_t> shape = output.port->shape;
     if (output.port->batchAxis >= 0)
       shape[size_t(output.port->batchAxis)] = *samples * output.perSample;
@@ -579,14 +765,15 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
   Expected<int64_t> samples = impl->check(inputs);
   if (!samples)
     return samples.status();
-  if (outputs.size() != impl->outputs.size())
+  const std::vector<Impl::StreamPort> &ports = impl->plans.front().outputs;
+  if (outputs.size() != ports.size())
     return Status::error("the model has " +
-                         abi::countOf(int64_t(impl->outputs.size()), "output") +
+                         abi::countOf(int64_t(ports.size()), "output") +
                          ", and " + std::to_string(outputs.size()) +
                          (outputs.size() == 1 ? " has" : " have") + " a place");
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (!outputs[i] && impl->outputs[i].port->bytes() > 0)
-      return Status::error("the output '" + impl->outputs[i].port->name +
+    if (!outputs[i] && ports[i].port->bytes() > 0)
+      return Status::error("the output '" + ports[i].port->name +
                            "' has no place to go to");
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
@@ -608,6 +795,11 @@ Expected<uint64_t> Stream::Impl::accept(std::shared_ptr<Request> request) {
   if (!failure.ok())
     return failure;
   request->arrived = Clock::now();
+  if (!sequences.empty())
+    if (Sequence &own = sequences[size_t(request->sequence)]; own.answered) {
+      own.pause = request->arrived - *own.answered;
+      own.answered.reset();
+    }
   waiting += samples;
   queue.push_back(request);
   requests.emplace(tickets, std::move(request));
@@ -616,12 +808,12 @@ Expected<uint64_t> Stream::Impl::accept(std::shared_ptr<Request> request) {
 }
 
 int64_t Stream::inputEntries(size_t input) const {
-  return impl->inputs[input].perSample;
+  return impl->plans.front().inputs[input].perSample;
 }
 int64_t Stream::outputEntries(size_t output) const {
-  return impl->outputs[output].perSample;
+  return impl->plans.front().outputs[output].perSample;
 }
-int64_t Stream::stepSamples() const { return impl->perStep; }
+int64_t Stream::stepSamples() const { return impl->plans.front().perStep; }
 
 Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
   std::unique_lock<std::mutex> lock(impl->mutex);

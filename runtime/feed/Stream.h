@@ -14,10 +14,15 @@
 //   auto ticket = (*stream)->submit({image});     // [n, 3, 224, 224]
 //   auto answer = (*stream)->wait(*ticket);       // outputs[0]: [n, 1000]
 //
+// Where there are plans for steps of several sequences (Plan.step_sequences),
+// the sequences that wait share a step. A step then waits a while for those
+// that have just got their answers: they are about to have another sample.
+//
 // The results are those of single steps, bit for bit. They do not depend on
 // which samples share a micro-batch, as long as the model computes samples
 // independently. If it does not, and says so (Plan.full_micro_batches), each
 // request must be whole micro-batches, which are then computed as they are.
+// What plans of other sizes compute may be rounded in another way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,10 +65,13 @@ public:
   /// Loads a session of all devices, on a thread of the stream's own. Fails if
   /// some port has no axis for samples while others have one, if its entries
   /// are not a whole number per sample, or if samples that cannot be split
-  /// (Plan.mixes) are to wait for others. `model` must outlive the stream.
+  /// (Plan.mixes) are to wait for others. `model` must outlive the stream, and
+  /// so must those whose steps are several steps of it, of as many sequences
+  /// (PlanChoice::ofSeveral). The sessions share the devices' memory then.
   static runtime::Expected<std::unique_ptr<Stream>>
   create(const Model &model, const runtime::SessionOptions &session,
-         const StreamOptions &options = {});
+         const StreamOptions &options = {},
+         const std::vector<const Model *> &several = {});
   /// Whether `create` accepts the ports of the model.
   static bool suits(const Model &model);
   /// Finishes what was submitted.

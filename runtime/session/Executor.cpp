@@ -565,7 +565,7 @@ Status Executor::runSteps(const StepBinding &binding) {
       return status;
   }
   if (binding.begins)
-    if (Status status = beginSequence(binding.sequence); !status.ok())
+    if (Status status = beginSequences(binding); !status.ok())
       return status;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry &entry = entries[i];
@@ -588,22 +588,30 @@ Status Executor::runSteps(const StepBinding &binding) {
 /// The number of a sequence's first micro-batch, as the device counts.
 int Executor::firstOf(int sequence) const { return sequence * stride; }
 
-/// Makes its carried states 0.
-Status Executor::beginSequence(int sequence) {
+/// Makes the carried states of those that begin 0.
+Status Executor::beginSequences(const StepBinding &binding) {
   for (int64_t i = 0; i < length(plan.states()); ++i) {
     const auto state = static_cast<int>(i);
     const abi::State &described = *plan.states()->Get(unsigned(i));
     if (described.role() != abi::StateRole::carried || !hasState(state))
       continue;
-    const auto bytes = static_cast<size_t>(partBytes(described));
-    if (Status status = forEachCopy(state, sequence,
-                                    [&](uint8_t *place, int64_t) {
-                                      if (!device->isHost())
-                                        return device->queue().copyIn(
-                                            place, zeros.data(), bytes);
-                                      std::memset(place, 0, bytes);
-                                      return Status();
-                                    });
+    const int sequences = plan.step_sequences();
+    const size_t bytes = static_cast<size_t>(partBytes(described)) /
+                         static_cast<size_t>(sequences);
+    auto clear = [&](uint8_t *place) {
+      if (!device->isHost())
+        return device->queue().copyIn(place, zeros.data(), bytes);
+      std::memset(place, 0, bytes);
+      return Status();
+    };
+    auto clearEach = [&](uint8_t *place, int64_t) {
+      Status status;
+      for (int i = 0; i < sequences && status.ok(); ++i, place += bytes)
+        if (binding.begins >> i & 1)
+          status = clear(place);
+      return status;
+    };
+    if (Status status = forEachCopy(state, binding.sequence, clearEach);
         !status.ok())
       return status;
   }

@@ -163,7 +163,7 @@ private:
   int slotOfState(int state) const;
   void prepareSequences();
   int firstOf(int sequence) const;
-  Status beginSequence(int sequence);
+  Status beginSequences(const StepBinding &binding);
   template <typename Visit>
   Status forEachCopy(int state, int sequence, Visit visit) const;
   bool sendsFromHost(int channel) const;

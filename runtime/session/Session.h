@@ -105,8 +105,9 @@ struct StepBinding {
   int micro_batches = 1;
   std::vector<const uint8_t *> inputs; ///< one for each Plan.inputs
   std::vector<uint8_t *> outputs;      ///< one for each Plan.outputs
-  int sequence = 0;    ///< of Plan.sequences: whose carried states it is for
-  bool begins = false; ///< these states are 0 before it
+  int sequence = 0; ///< of Plan.sequences: whose carried states it is for
+  /// Bit i: these states are 0 before it, of sequence i of Plan.step_sequences.
+  uint64_t begins = 0;
 };
 
 /// One recorded interval. Times are nanoseconds of CLOCK_MONOTONIC.

@@ -371,6 +371,68 @@ def check_sequences(work):
     return len(GROWING_PLANS)
 
 
+TOGETHER_BY_PYTHON = """
+import sys
+import numpy as np
+import partita
+given = np.load(sys.argv[2])
+steps = max(int(name.split(".")[0]) for name in given) + 1
+def step(t, number):
+    found = {name.split(".")[1]: given[name] for name in given if name.startswith(f"{t}.")}
+    return {**found, "input_ids": found["input_ids"] * (number + 1) % 50}
+out = {}
+def take_turns(model, turn):
+    # Each begins some steps after the one before it, and once more where it ends.
+    numbers = np.random.default_rng(turn).permutation(len(model.sequences))
+    for now in range(2 * steps):
+        under_way = []
+        for place, number in enumerate(numbers):
+            if (at := now - turn * place) >= 0:
+                if at % steps == 0:
+                    model.sequences[number].reset()
+                under_way.append((number, at % steps, model.sequences[number].submit(step(at % steps, number))))
+        for number, t, asked in under_way:
+            mine, wanted = asked.wait()["logits"], out[f"{number}.{t}"]
+            assert np.abs(mine - wanted).max() <= 1e-4 * np.abs(wanted).max(), (turn, number, t, mine, wanted)
+with partita.Model(sys.argv[1], threads=1, pin=False) as model:
+    for number, sequence in enumerate(model.sequences):
+        sequence.reset()
+        for t in range(steps):
+            out[f"{number}.{t}"] = sequence.run(step(t, number))["logits"]
+    for turn in range(4):
+        take_turns(model, turn)
+# All that wait share a step, if they are as many as one can be of.
+with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=20) as model:
+    take_turns(model, 0)
+    profile, count = model.profile(), 2 * steps * len(model.sequences)
+    assert (profile.samples, profile.steps) == (count * len(out["0.0"]), count / int(sys.argv[4])), profile
+np.savez(sys.argv[3], **out)
+"""
+
+
+def check_together(work):
+    """Steps of several sequences: clients that wait at the same time share them, from wherever each of them is. A larger batch is for as many."""
+    decoder, growing = Decoder(work / "decoder.onnx"), Growing(work / "growing.onnx")
+    ends = [decoder.PROMPT, *range(decoder.PROMPT + 1, decoder.WORDS + 1)]
+    inputs = {f"{t}.attention_mask": decoder.mask(end) for t, end in enumerate(ends)}
+    inputs |= {f"{t}.input_ids": decoder.ids[:, 0 if t == 0 else end - 1 : end] for t, end in enumerate(ends)}
+    compared = 0
+    for plan in ([], ["--devices", "2"], ["--tensor-parallel", "2"]):
+        for name, model, given, sizes, count, shared in (("decoder", decoder, inputs, (2, 6), 3, 3), ("growing", growing, growing.inputs([]), (2, 4, 8), 8, 4)):
+            artifact = work / f"{name}.partita"
+            lengths = f"1,{model.PROMPT}"
+            batches = ("--dim", f"batch_size={','.join(map(str, sizes))}", "--sequences", str(count))
+            model.compile(work / "growing.onnx", artifact, *batches, *plan, words=lengths) if name == "growing" else model.compile(artifact, lengths, *batches, *plan)
+            np.savez(work / "in.npz", **given)
+            run_python(TOGETHER_BY_PYTHON, f"together, {name}, {plan}", artifact, work / "in.npz", work / "out.npz", shared)
+            mine = np.load(work / "out.npz")
+            wanted = [decoder.steps[end - 1][0] for end in ends] if name == "decoder" else [logits for _, logits in growing.steps]
+            for t, logits in enumerate(wanted):
+                decoder.compare(f"{name} together, {plan}, step {t}", mine[f"0.{t}"][:, -1:], logits[:, -1:])
+            compared += 1
+    return compared
+
+
 def check_stream(work):
     """A filter for sound, frame by frame."""
     data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -410,11 +472,29 @@ def check_errors(work):
         ("--state input_ids=logits", "the input 'input_ids' is 4x4xi64, and the output 'logits' 4x4x50xf32: a state has one type and shape, or keeps the end of an output that is longer in one dimension"),
         ("--state past_key_values.*=present.* --state past_key_values.0.key=present.1.key", "another --state names 'past_key_values.0.key' or 'present.1.key'"),
         ("--state past_key_values.*=present.* --replicas 2", "replicas that share a batch (--replicas) keep no states"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim batch_size=4,8", "plans share the states; only with --sequences N may dimension 0 of all of them be a multiple, of several sequences"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim past_sequence_length=4,5 --sequences 4", "the state \"past_key_values.0.key\" would be 'tensor<4x2x4x16xf32>' for some sizes of --dim, and 'tensor<4x2x5x16xf32>' for others"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim batch_size=4,8 --sequences 3", "a step cannot be of 2 sequences: it takes those of a group, and --sequences 3 is no multiple of 2"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim batch_size=1,65 --sequences 130", "a step cannot be of 65 sequences: the most are 64"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim batch_size=4,8 --sequences 4 --micro-batches 2", "a step cannot be of 2 sequences, and of several micro-batches"),
+        ("--state past_key_values.*=present.* --dim sequence_length=2 --dim batch_size=4,8 --sequences 4 --data-parallel 2", "a step cannot be of 2 sequences, and of several micro-batches"),
         ("--state past_key_values.*=present.* --loss sum:logits --gradients", "states are kept at inference; a training has its own"),
     ):
         text = run([BIN / "partita-compile", work / "decoder.onnx", "-o", work / "e.partita", *sizes, *flags.split()], expect=1)
         if said not in text:
             raise Failure(f"{flags} says\n{text}")
+    # Sequences must not know of each other.
+    for inputs, body, said in (
+        ("float[N,16] x, float[N,16] a", "s = Add(a, x) m = ReduceMean<keepdims = 1>(s, zero) b = Sub(s, m) y = Identity(b)", "combines the entries of dimension 0 of 'x'"),
+        ("float[N,16] x, float[N,16] a", "s = Shape(x) n = Gather(s, zero) f = Cast<to = 1>(n) b = Div(a, f) y = Add(b, x)", "computes with the number of entries of dimension 0 of 'x'"),
+        ("float[N,16] x, float[M,16] a", "w = ReduceSum<keepdims = 1>(a, zero) y = Add(w, x) b = Identity(a)", "dimension 0 of the inputs is not the same in all of them"),
+    ):
+        outputs = "float[N,16] y, float[M,16] b" if "[M" in inputs else "float[N,16] y, float[N,16] b"
+        write_form(work / "mixing.onnxtxt", inputs, outputs, "zero = Constant<value_ints = [0]>() " + body)
+        dims = ("--dim", "N=1,4", *(("--dim", "M=1,4") if "[M" in inputs else ()))
+        text = run([BIN / "partita-compile", work / "mixing.onnxtxt", "-o", work / "e.partita", *dims, "--state", "a=b", "--sequences", "4"], expect=1)
+        if "a step cannot be of 4 sequences: " not in text or said not in text:
+            raise Failure(f"{body} says\n{text}")
 
 
 def test():
@@ -422,7 +502,7 @@ def test():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         compared = sum(check_form(name, number, work) for number, name in enumerate(FORMS) if not chosen or name in chosen)
-        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("sequences", check_sequences), ("stream", check_stream), ("errors", check_errors)):
+        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("sequences", check_sequences), ("together", check_together), ("stream", check_stream), ("errors", check_errors)):
             if not chosen or name in chosen:
                 compared += part(work) or 0
     if not compared:

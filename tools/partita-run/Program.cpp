@@ -162,11 +162,17 @@ int runArtifact(const Options &options) {
     if (learns && (*job)->root() && !options.json)
       std::printf("to learn (--train)\n%s\nto evaluate\n",
                   planText(*learns).c_str());
+    const std::vector<const Model *> several = plans.ofSeveral(choice->plan);
     if ((*job)->root())
-      std::fputs((options.json ? planJson(model, learns ? &*learns : nullptr)
-                               : planText(model))
+      std::fputs((options.json
+                      ? planJson(model, learns ? &*learns : nullptr, several)
+                      : planText(model))
                      .c_str(),
                  stdout);
+    for (const Model *each : several)
+      if ((*job)->root() && !options.json)
+        std::printf("\nfor steps of %d sequences\n%s",
+                    each->plan->step_sequences(), planText(*each).c_str());
     if ((*job)->root() && !options.json && plans.planCount() > 1)
       std::printf("\nThere are plans for %s; --dim shows another.\n",
                   plans.text().c_str());

@@ -67,6 +67,8 @@ public:
     if (failed(makeSchedule()))
       return failure();
     findValuesOnDevices(count);
+    if (failed(checkStepSequences()))
+      return failure();
 
     SymbolTable symbols(module);
     // Those for which verifiers look come first.
@@ -328,22 +330,39 @@ private:
   // What holds for the whole
   //===--------------------------------------------------------------------===//
 
+  /// A step of several sequences is one micro-batch of theirs.
+  LogicalResult checkStepSequences() {
+    const int64_t sequences = getInteger(module, dist::kStepSequencesAttr, 1);
+    if (sequences == 1 || problem.microBatches * countDevices(true) == 1)
+      return success();
+    return module.emitError()
+           << "a step cannot be of " << sequences
+           << " sequences, and of several micro-batches: leave out "
+              "--micro-batches and --data-parallel, or the larger sizes of "
+              "--dim";
+  }
+
+  /// How many devices share a stage; or how many replicas of it there are.
+  int64_t countDevices(bool replicas) {
+    int64_t count = 1;
+    if (!meshes.empty())
+      if (std::optional<ArrayAttr> axes = meshes.begin()->second.getAxes())
+        for (auto axis : axes->getAsRange<dist::AxisAttr>())
+          if (replicas ? axis.getName() == dist::kDataAxis
+                       : axis.getName() != dist::kStageAxis)
+            count *= axis.getSize();
+    return count;
+  }
+
   /// What one device would take for a step of all; 0: there is only one device,
   /// or that is not known.
   int64_t countAloneNs() {
     auto alone = function->getAttrOfType<DenseF64ArrayAttr>(kAloneAttr);
-    int64_t devices = problem.devices, replicas = 1;
-    if (!meshes.empty())
-      if (std::optional<ArrayAttr> axes = meshes.begin()->second.getAxes())
-        for (auto axis : axes->getAsRange<dist::AxisAttr>()) {
-          devices *= axis.getName() == dist::kStageAxis ? 1 : axis.getSize();
-          replicas *= axis.getName() == dist::kDataAxis ? axis.getSize() : 1;
-        }
-    if (!alone || devices == 1)
+    if (!alone || problem.devices * countDevices(/*replicas=*/false) == 1)
       return 0;
     return static_cast<int64_t>(
         alone[1] + alone[0] * static_cast<double>(problem.microBatches) *
-                       static_cast<double>(replicas));
+                       static_cast<double>(countDevices(/*replicas=*/true)));
   }
 
   void writeModel(StringRef order) {
@@ -364,7 +383,8 @@ private:
         module->hasAttr(dist::kFullStepsAttr),
         module->getAttrOfType<StringAttr>(plan::kEntryAttr),
         module->getAttrOfType<StringAttr>(plan::kTrainingAttr),
-        getInteger(module, dist::kSequencesAttr, 1));
+        getInteger(module, dist::kSequencesAttr, 1),
+        getInteger(module, dist::kStepSequencesAttr, 1));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
     if (auto recomputation = function->getAttr(kRecomputationAttr))

@@ -119,7 +119,9 @@ module {
   // CHECK: %[[M:.*]] = nn.rem %[[D]]
   // CHECK: %[[P:.*]] = nn.add %[[M]]
   // CHECK: %[[O:.*]] = nn.rem %[[P]]
-  // CHECK: %[[W:.*]] = nn.compare lt %[[O]]
+  // CHECK: %[[L:.*]] = nn.compare lt %[[O]]
+  // CHECK: %[[F:.*]] = nn.compare ge %[[B]], %{{.*}}
+  // CHECK: %[[W:.*]] = nn.and %[[L]], %[[F]]
   // CHECK: %[[C:.*]] = nn.min %[[O]]
   // CHECK: %[[CB:.*]] = nn.broadcast %[[C]] [0, 2]
   // CHECK: %[[G:.*]] = nn.gather_elements %[[U]], %[[CB]] dim 2

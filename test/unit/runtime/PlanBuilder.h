@@ -234,7 +234,7 @@ struct PlanSpec {
   std::string mask;
   std::string mixes;
   bool full_steps = false;
-  int sequences = 1;
+  int sequences = 1, step_sequences = 1;
   std::string entry, training;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
@@ -435,8 +435,8 @@ public:
                    weight_vector, kernel_vector, 0, 0, 0, 0, 0, 0,
                    collective_vector, axis_vector, dimension_vector, mask,
                    plan.full_micro_batches, mixes, check_vector, state_vector,
-                   plan.full_steps, entry, training, 0, 0, 0, 0,
-                   plan.sequences),
+                   plan.full_steps, entry, training, 0, 0, 0, 0, plan.sequences,
+                   plan.step_sequences),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }

@@ -166,31 +166,47 @@ TEST(StateParts, AreTogetherTheWhole) {
 
 TEST(StateParts, BringRingsIntoTheirOrder) {
   // [2, 3, 2] of i32 of each of two micro-batches, a ring along dimension 1.
-  flatbuffers::FlatBufferBuilder b;
-  const std::vector<int64_t> shape = {2, 3, 2};
-  auto dims = b.CreateVector(shape);
-  auto name = b.CreateString("ring");
-  abi::StateBuilder state(b);
-  state.add_name(name);
-  state.add_role(abi::StateRole::carried);
-  state.add_dtype(abi::DType::i32);
-  state.add_shape(dims);
-  state.add_bytes(48);
-  state.add_ring_dim(1);
-  auto states = b.CreateVector(std::vector{state.Finish()});
-  abi::PlanBuilder builder(b);
-  builder.add_micro_batches(2);
-  builder.add_states(states);
-  b.Finish(builder.Finish());
-  const auto &plan = *flatbuffers::GetRoot<abi::Plan>(b.GetBufferPointer());
-  std::vector<int32_t> whole(24);
-  std::iota(whole.begin(), whole.end(), 0);
-  const int64_t places[] = {1, -1}; // what is out of range counts around
-  orderRing(plan, *plan.states()->Get(0), places,
-            reinterpret_cast<uint8_t *>(whole.data()));
-  EXPECT_EQ(whole, (std::vector<int32_t>{2,  3,  4,  5,  0,  1,  8,  9,
-                                         10, 11, 6,  7,  16, 17, 12, 13,
-                                         14, 15, 22, 23, 18, 19, 20, 21}));
+  // Its place is a number, or the first one of a row.
+  for (const std::vector<int64_t> &row :
+       {std::vector<int64_t>{}, std::vector<int64_t>{1, 8}}) {
+    flatbuffers::FlatBufferBuilder b;
+    const std::vector<int64_t> shape = {2, 3, 2};
+    const int64_t each = row.empty() ? 1 : 8;
+    auto state = [&](const char *text, const std::vector<int64_t> &sizes,
+                     abi::DType dtype, int64_t bytes, int place) {
+      auto name = b.CreateString(text);
+      auto dims = b.CreateVector(sizes);
+      abi::StateBuilder builder(b);
+      builder.add_name(name);
+      builder.add_role(abi::StateRole::carried);
+      builder.add_dtype(dtype);
+      builder.add_shape(dims);
+      builder.add_bytes(bytes);
+      if (place >= 0) {
+        builder.add_ring_dim(1);
+        builder.add_ring_place(place);
+      }
+      return builder.Finish();
+    };
+    const auto ring = state("ring", shape, abi::DType::i32, 48, 1),
+               place = state("place", row, abi::DType::i64, 8 * each, -1);
+    auto states = b.CreateVector(std::vector{ring, place});
+    abi::PlanBuilder builder(b);
+    builder.add_micro_batches(2);
+    builder.add_states(states);
+    b.Finish(builder.Finish());
+    const auto &plan = *flatbuffers::GetRoot<abi::Plan>(b.GetBufferPointer());
+    std::vector<int32_t> whole(24);
+    std::iota(whole.begin(), whole.end(), 0);
+    std::vector<int64_t> places(size_t(2 * each), 77);
+    places[0] = 1;
+    places[size_t(each)] = -1; // what is out of range counts around
+    orderRing(plan, *plan.states()->Get(0), places.data(),
+              reinterpret_cast<uint8_t *>(whole.data()));
+    EXPECT_EQ(whole, (std::vector<int32_t>{2,  3,  4,  5,  0,  1,  8,  9,
+                                           10, 11, 6,  7,  16, 17, 12, 13,
+                                           14, 15, 22, 23, 18, 19, 20, 21}));
+  }
 }
 
 TEST(StateParts, HaveCopiesForEachSequence) {

@@ -111,9 +111,14 @@ std::string statesText(const abi::Plan &plan) {
     }
     result += "], " + abi::bytesText(runtime::stepBytes(plan, *state)) + "\n";
   }
+  const int each = plan.step_sequences();
+  if (each > 1)
+    result += "a step is of up to " + std::to_string(each) +
+              " sequences: each has its part of dimension 0 of the states\n";
   if (plan.sequences() > 1)
     result += "each of " + std::to_string(plan.sequences()) +
-              " sequences has such states\n";
+              (each > 1 ? " groups of them" : " sequences") +
+              " has such states\n";
   return result;
 }
 
@@ -279,6 +284,7 @@ static Json toJson(const Model &model) {
       {"bound_inputs", portsJson(model.boundInputs)},
       {"states", statesJson(plan)},
       {"sequences", plan.sequences()},
+      {"step_sequences", plan.step_sequences()},
       {"input_collections", collectionsJson(model.inputCollections)},
       {"output_collections", collectionsJson(model.outputCollections)},
       {"transfers", Json::array()},
@@ -343,8 +349,11 @@ static Json toJson(const Model &model) {
   return json;
 }
 
-std::string planJson(const Model &model, const Model *training) {
+std::string planJson(const Model &model, const Model *training,
+                     const std::vector<const Model *> &several) {
   Json json = toJson(model);
+  for (const Model *each : several)
+    json["of_several_sequences"].push_back(toJson(*each));
   if (training)
     json["training"] = toJson(*training);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

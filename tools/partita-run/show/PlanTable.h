@@ -23,8 +23,10 @@ std::string predictedFor(const abi::Plan &plan);
 std::string planText(const Model &model);
 
 /// The same as one JSON object. The plan that learns, if there is one, is the
-/// object "training" in it.
-std::string planJson(const Model &model, const Model *training);
+/// object "training" in it, and those for steps of `several` sequences the list
+/// "of_several_sequences".
+std::string planJson(const Model &model, const Model *training,
+                     const std::vector<const Model *> &several);
 
 } // namespace partita::run
 

@@ -253,11 +253,11 @@ private:
     const int64_t rows = dim(0, 1), updated = dim(1, 1),
                   sharing = dim(0, 0) / dim(2, 0);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t p = i / updated,
-                    start = data<int64_t>(2)[p / sharing] % rows + rows;
-      std::copy_n(data<uint8_t>(1) + i * row, row,
-                  data<uint8_t>(3) +
-                      (p * rows + (start + i % updated) % rows) * row);
+      const int64_t p = i / updated, start = data<int64_t>(2)[p / sharing];
+      if (start >= 0)
+        std::copy_n(data<uint8_t>(1) + i * row, row,
+                    data<uint8_t>(3) +
+                        (p * rows + (start % rows + i % updated) % rows) * row);
     }
   }
 
