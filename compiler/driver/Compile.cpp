@@ -116,9 +116,10 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     if (number > 0 && *schedule == kAutoSchedule)
       each.partition.schedule = compilations.front()->schedule;
     // Plans that share states have them on the same devices.
-    if (each.autodiff.results == autodiff::LossResults::evaluation ||
-        (number > 0 && !options.states.empty()))
+    if (each.autodiff.results == autodiff::LossResults::evaluation)
       followStages(*compilations.back(), each);
+    else if (number > 0 && !options.states.empty())
+      followStages(*compilations.front(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
         options.kind != EmitKind::decision && options.kind != EmitKind::summary)
       ir << "\n// -----\n\n";

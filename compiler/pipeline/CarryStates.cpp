@@ -231,7 +231,8 @@ private:
     auto type = RankedTensorType::get({sequences}, b.getI1Type());
     const DictionaryAttr attributes = b.getDictionaryAttr(
         b.getNamedAttr(nn::kNameAttr, b.getStringAttr("/live")));
-    (void)function.insertArgument(number, type, attributes, function.getLoc());
+    (void)function.insertArgument(number, type, attributes,
+                                  NameLoc::get(b.getStringAttr("/live")));
     live = function.getArgument(number);
   }
 
@@ -241,25 +242,23 @@ private:
     if (!live)
       return value;
     RankedTensorType type = parameter.getType();
-    auto areLive = [&](const Term &like) {
-      const int64_t rows = type.getDimSize(0);
-      return Term(like.b(), live)
-          .broadcast({0}, {sequences, rows / sequences})
-          .reshape({rows});
-    };
+    // States may share it, so it is of none of their nodes.
+    Block &block = function.getBody().front();
+    ImplicitLocOpBuilder first(live.getLoc(), OpBuilder(&block, block.begin()));
+    const int64_t rows = type.getDimSize(0);
+    const Term areLive = Term(first, live)
+                             .broadcast({0}, {sequences, rows / sequences})
+                             .reshape({rows});
     auto update = value.getDefiningOp<nn::UpdateSliceOp>();
     if (update && update.getX() == parameter) {
-      ImplicitLocOpBuilder before(update.getLoc(), update);
-      const Term start(before, update.getStart());
+      ImplicitLocOpBuilder before(live.getLoc(), OpBuilder(update));
       update.getStartMutable().assign(
-          select(areLive(start), start, -1.0).get());
+          select(areLive, Term(before, update.getStart()), -1.0).get());
       return value;
     }
+    const Term isLive = areLive.broadcast({0}, type.getShape());
     ImplicitLocOpBuilder at(value.getLoc(), afterReaders(parameter, value));
-    const Term next(at, value);
-    return select(areLive(next).broadcast({0}, type.getShape()), next,
-                  Term(at, parameter))
-        .get();
+    return select(isLive, Term(at, value), Term(at, parameter)).get();
   }
 
   /// What reads a state is on one stage with what writes it, and with all
@@ -420,6 +419,11 @@ private:
     values.append(last);
     attributes.append(lastAttributes);
     setResults(function, values, attributes);
+    // What is read of a ring may be for nobody.
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
   }
 
   /// Steps follow one another along dimension 0 of inputs and outputs, or where

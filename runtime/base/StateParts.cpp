@@ -7,6 +7,7 @@
 
 #include "runtime/base/StateParts.h"
 
+#include "runtime/abi/artifact.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Slots.h"
@@ -51,6 +52,11 @@ int64_t partBytes(const abi::State &state) {
   for (int64_t size : partShape(state))
     bytes *= size;
   return bytes;
+}
+
+size_t stateStride(const abi::State &state) {
+  return (static_cast<size_t>(partBytes(state)) + abi::kSlotAlignment - 1) /
+         abi::kSlotAlignment * abi::kSlotAlignment;
 }
 
 int copiesOf(const abi::Plan &plan, const abi::State &state) {

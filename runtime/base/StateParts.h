@@ -35,6 +35,10 @@ bool isCut(const abi::State &state);
 /// Bytes of what a device has of a state, in a plan that was verified.
 int64_t partBytes(const abi::State &state);
 
+/// How far the copies of a state are apart on a device. Those of several
+/// sequences lie so for steps of each of them, and of some (isOfSeveral).
+size_t stateStride(const abi::State &state);
+
 /// How many of a state a device has for a sequence.
 int copiesOf(const abi::Plan &plan, const abi::State &state);
 

@@ -293,7 +293,8 @@ PARTITA_API partita_status partita_reset_states(partita_model *model);
  * one of them, 0 to N - 1; the functions above are of sequence 0. Each sequence
  * may have a thread that makes its calls. Steps of several sequences are under
  * way at the same time, so that the stages of a pipeline have something to do.
- */
+ * Calls of sequences that wait share a step, if the model has such steps
+ * (docs/sequences.md). */
 PARTITA_API int partita_sequence_count(const partita_model *model);
 /* partita_submit_sized for a sequence. `sizes` may be NULL. */
 PARTITA_API partita_status partita_submit_sequence(

@@ -1,4 +1,4 @@
-"""infer-server with a model that keeps states: each client goes on with its own sequence."""
+"""infer-server with a model that keeps states: each client goes on with its own sequence, and those who wait share steps."""
 
 import threading
 
@@ -6,15 +6,15 @@ from server import Failure, Server, expect, run
 
 # Adds what came before: `past` is the sum of all rows so far.
 MODEL = """<ir_version: 10, opset_import: ["" : 21]>
-g (float[1,words,4] x, float[1,1,4] past) => (float[1,words,4] y, float[1,1,4] present)
+g (float[N,words,16] x, float[N,1,16] past) => (float[N,words,16] y, float[N,1,16] present)
 <int64[1] axis = {1}> { sum = ReduceSum<keepdims = 1>(x, axis)  present = Add(sum, past)  y = Add(x, past) }
 """
 PATH = "/v2/models/sums/infer"
-STEPS = 100
+STEPS, WIDTH = 100, 16
 
 
 def ask(server, sequence, rows, connection=None, **parameters):
-    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, len(rows), 4], "data": rows}]}
+    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, len(rows), WIDTH], "data": rows}]}
     if sequence is not None:
         parameters["sequence_id"] = sequence
     if parameters:
@@ -32,16 +32,16 @@ class Client:
         """A row of each value."""
         start = self.past is None
         self.past = self.past or 0
-        status, answer = ask(self.server, self.sequence, [[value] * 4 for value in values], self.connection, sequence_start=start, sequence_end=end)
+        status, answer = ask(self.server, self.sequence, [[value] * WIDTH for value in values], self.connection, sequence_start=start, sequence_end=end)
         expect(status == 200, f"{status} {answer}")
         output = answer["outputs"][0]
-        wanted = [value + self.past for value in values for _ in range(4)]
-        expect(output["shape"] == [1, len(values), 4] and output["data"] == wanted, f"the sequence {self.sequence} gives {output}, and should give {wanted}")
+        wanted = [value + self.past for value in values for _ in range(WIDTH)]
+        expect(output["shape"] == [1, len(values), WIDTH] and output["data"] == wanted, f"the sequence {self.sequence} gives {output}, and should give {wanted}")
         self.past = None if end else self.past + sum(values)
 
 
 def check_wrong(server, *words, status=400, **request):
-    found, answer = ask(server, request.pop("sequence", None), request.pop("rows", [[1] * 4]), **request)
+    found, answer = ask(server, request.pop("sequence", None), request.pop("rows", [[1] * WIDTH]), **request)
     expect(found == status and all(word in answer["error"] for word in words), f"{found} {answer}")
 
 
@@ -66,11 +66,11 @@ def check_threads(server):
 
 def check_sequences(prefix, program, work):
     (work / "sums.onnxtxt").write_text(MODEL)
-    run(prefix / "bin" / "partita-compile", work / "sums.onnxtxt", "-o", work / "sums.partita", "--dim", "words=1,3", "--state", "past=present", "--sequences", 2)
+    run(prefix / "bin" / "partita-compile", work / "sums.onnxtxt", "-o", work / "sums.partita", "--dim", "words=1,3", "--dim", "N=1,2", "--state", "past=present", "--sequences", 2)
     server = Server(program, work / "sums.partita")
     try:
         _, answer = server.ask("GET", "/v2/models/sums")
-        expect(answer["inputs"][0]["shape"] == [-1, -1, 4], str(answer))
+        expect(answer["inputs"][0]["shape"] == [-1, -1, WIDTH], str(answer))
         _, answer = server.ask("GET", "/v2")
         expect(answer["extensions"] == ["sequence"], str(answer))
         check_wrong(server, 'give "parameters"')
@@ -83,8 +83,8 @@ def check_sequences(prefix, program, work):
         first.step(4)
         second.step(20, 30, 40)
         check_wrong(server, "all 2 sequences are taken", status=503, sequence="third", sequence_start=True)
-        check_wrong(server, "there are plans for 1 and 3", sequence=7, rows=[[1] * 4] * 2)
-        check_wrong(server, "has the shape", "up to 3", sequence=7, rows=[[1] * 4] * 4)
+        check_wrong(server, "there are plans for 1 and 3", sequence=7, rows=[[1] * WIDTH] * 2)
+        check_wrong(server, "has the shape", "up to 3", sequence=7, rows=[[1] * WIDTH] * 4)
         first.step(5, end=True)
         check_wrong(server, "has not begun, or has ended", sequence=7)
         third.step(100)

@@ -253,8 +253,7 @@ Status CpuDevice::findStates() {
         *plan.states()->Get(static_cast<unsigned>(slot.offset()));
     const StatePart part(plan, state, index);
     const size_t copies = runtime::countStateCopies(plan, state);
-    const size_t stride = (part.bytes() + abi::kSlotAlignment - 1) /
-                          abi::kSlotAlignment * abi::kSlotAlignment;
+    const size_t stride = stateStride(state);
     bool isNew = false;
     auto found = share->state(text(state.name()), copies * stride, isNew);
     if (!found)

@@ -170,8 +170,7 @@ void CudaDevice::placeStates() {
     if (state.used)
       continue;
     state.used = true;
-    state.bytes = aligned(static_cast<size_t>(partBytes(described))) *
-                  countStateCopies(plan, described);
+    state.bytes = stateStride(described) * countStateCopies(plan, described);
     if (!described.on_host())
       state_bytes += state.bytes;
   }

@@ -10,11 +10,11 @@
 // CHECK-LABEL: module
 // CHECK-SAME: dist.sequences = 2 : i64, dist.step_sequences = 3 : i64
 // CHECK: func.func @main(%[[X:.*]]: tensor<6x16xf32> {nn.batch_axis = 0 : i64, nn.name = "x"}, %[[LIVE:.*]]: tensor<3xi1> {nn.name = "/live"}) -> (tensor<6x16xf32> {nn.batch_axis = 0 : i64, nn.name = "y"}, tensor<6x16xf32> {nn.state = @past})
-// CHECK: %[[OLD:.*]] = nn.parameter state @past
-// CHECK: %[[NEW:.*]] = nn.add %[[X]], %[[OLD]]
 // CHECK: %[[EACH:.*]] = nn.broadcast %[[LIVE]] [0] : tensor<3xi1> -> tensor<3x2xi1>
 // CHECK: %[[ROWS:.*]] = nn.reshape %[[EACH]] : tensor<3x2xi1> -> tensor<6xi1>
 // CHECK: %[[ALL:.*]] = nn.broadcast %[[ROWS]] [0] : tensor<6xi1> -> tensor<6x16xi1>
+// CHECK: %[[OLD:.*]] = nn.parameter state @past
+// CHECK: %[[NEW:.*]] = nn.add %[[X]], %[[OLD]]
 // CHECK: %[[NEXT:.*]] = nn.select %[[ALL]], %[[NEW]], %[[OLD]]
 // CHECK: return %[[NEW]], %[[NEXT]]
 // ONE-LABEL: module
