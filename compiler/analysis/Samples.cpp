@@ -28,11 +28,11 @@ static bool isCheck(func::FuncOp function, unsigned result) {
   return static_cast<bool>(function.getResultAttr(result, nn::kCheckAttr));
 }
 
-SmallVector<Operation *> getOutputOps(func::FuncOp function) {
+SmallVector<Operation *> getOutputOps(func::FuncOp function, bool withChecks) {
   Block &body = function.getBody().front();
   llvm::DenseSet<Value> needed;
   for (OpOperand &result : body.getTerminator()->getOpOperands())
-    if (!isCheck(function, result.getOperandNumber()))
+    if (withChecks || !isCheck(function, result.getOperandNumber()))
       needed.insert(result.get());
   SmallVector<Operation *> ops;
   for (Operation &op : llvm::reverse(body.without_terminator())) {
@@ -46,7 +46,8 @@ SmallVector<Operation *> getOutputOps(func::FuncOp function) {
   return ops;
 }
 
-Samples::Samples(func::FuncOp function) : what(describeSamples(function)) {
+Samples::Samples(func::FuncOp function, bool withChecks)
+    : what(describeSamples(function)) {
   for (BlockArgument argument : function.getArguments()) {
     auto axis = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
                                                        nn::kBatchAxisAttr);
@@ -62,7 +63,7 @@ Samples::Samples(func::FuncOp function) : what(describeSamples(function)) {
   }
   if (samples == 0)
     return;
-  for (Operation *op : getOutputOps(function)) {
+  for (Operation *op : getOutputOps(function, withChecks)) {
     visit(op);
     if (mixed)
       return;

@@ -44,7 +44,8 @@ inline constexpr llvm::StringLiteral kMixesAttr = "nn.mixes";
 /// The ops that outputs are computed from, in order. Results that tell of wrong
 /// indices (dialects/nn/CheckAttr.h) are no outputs: they are about a whole
 /// micro-batch.
-llvm::SmallVector<mlir::Operation *> getOutputOps(mlir::func::FuncOp function);
+llvm::SmallVector<mlir::Operation *> getOutputOps(mlir::func::FuncOp function,
+                                                  bool withChecks = false);
 
 /// Why there is no proof.
 struct Mixing {
@@ -58,7 +59,8 @@ class Samples {
 public:
   /// Follows the samples from the arguments with `nn.batch_axis` on, up to the
   /// first op that mixes them. They must agree in the number of samples.
-  explicit Samples(mlir::func::FuncOp function);
+  /// `withChecks`: to results that tell of wrong indices, too.
+  explicit Samples(mlir::func::FuncOp function, bool withChecks = false);
 
   /// Where samples are in a value; nothing if none go into it, or if it is
   /// beyond the first op that mixes them.

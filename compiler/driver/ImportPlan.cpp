@@ -7,6 +7,7 @@
 
 #include "compiler/driver/ImportPlan.h"
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/autodiff/Ports.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/NotANumber.h"
@@ -35,6 +36,7 @@ import::ImportOptions getImportOptions(const CompileOptions &options,
   imports.recordOps = options.nodes != nullptr;
   imports.keepWeights = !options.autodiff.loss.empty() || options.parameters;
   imports.replicas = replicas;
+  imports.checkSamples = options.sequences > 1;
   if (!options.train.optimizer.empty())
     imports.training = {options.autodiff.results ==
                                 autodiff::LossResults::evaluation
@@ -134,6 +136,15 @@ FailureOr<int64_t> countStepSequences(func::FuncOp main,
   return std::max<int64_t>(count, 1);
 }
 
+/// The size of dimension 0 of the inputs.
+int64_t countSamples(ModuleOp module) {
+  func::FuncOp main = *module.getOps<func::FuncOp>().begin();
+  for (BlockArgument argument : main.getArguments())
+    if (auto type = nn::getTensorType(argument); type.getRank() > 0)
+      return type.getDimSize(0);
+  return 0;
+}
+
 LogicalResult checkStepSequences(ModuleOp module, int64_t count,
                                  const CompileOptions &options,
                                  const import::ImportOptions &imports) {
@@ -146,7 +157,9 @@ LogicalResult checkStepSequences(ModuleOp module, int64_t count,
   if (options.sequences % count)
     return fail() << "it takes those of a group, and --sequences "
                   << options.sequences << " is no multiple of " << count;
-  if (std::string why = findMixing(module, imports); !why.empty())
+  const int64_t samples = countSamples(module);
+  if (std::string why = findMixing(module, imports, {samples / count, samples});
+      !why.empty())
     return fail() << why;
   return success();
 }
@@ -178,6 +191,11 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
     pm.addPass(pipeline::createCarryStatesPass(carried));
     if (failed(pm.run(module)))
       return failure();
+    if (auto why = module->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+        why && carried.stepSequences > 1)
+      return emitError(module.getLoc())
+             << "a step cannot be of " << carried.stepSequences
+             << " sequences: " << why.getValue();
     module->setAttr(codegen::kKeepsNanAttr, UnitAttr::get(&context));
   }
   if (!options.train.optimizer.empty()) {

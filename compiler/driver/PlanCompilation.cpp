@@ -187,6 +187,21 @@ PlanCompilation::runPlanPhases(ModuleOp module,
   return success();
 }
 
+/// How tensors are cut: those of the model, and its states.
+static DictionaryAttr withStates(func::FuncOp function) {
+  auto shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
+  if (!shards)
+    return shards;
+  NamedAttrList all(shards);
+  for (auto weight :
+       function->getParentOfType<ModuleOp>().getOps<nn::WeightOp>())
+    if (auto sharding =
+            weight->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+        sharding && weight.isCarried())
+      all.set(weight.getOrigin(), sharding);
+  return all.getDictionary(function.getContext());
+}
+
 void PlanCompilation::readDecision(ModuleOp module) {
   if (!options.train.optimizer.empty() || !options.states.empty())
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -198,7 +213,7 @@ void PlanCompilation::readDecision(ModuleOp module) {
           trained.insert(weight.getOrigin().str());
       zero = static_cast<int>(getInteger(function, dist::kZeroAttr, 0));
       microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
-      shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
+      shards = withStates(function);
       const SmallVector<int64_t> devices = getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());
       targetsOfDevices.clear();

@@ -61,6 +61,19 @@ public:
     return own;
   }
 
+  /// Why the model does not compute with so many samples as it does with
+  /// others, or "".
+  std::string compareTo(int64_t count) {
+    if (isModuleFile(options.modelPath))
+      return "";
+    OwningOpRef<ModuleOp> probe = importFor(kProbe), other = importFor(count);
+    if (!probe || !other)
+      return "it is no model for other numbers of samples";
+    func::FuncOp function = getMain(*probe);
+    return analysis::compareSampleCounts(function, analysis::Samples(function),
+                                         getMain(*other));
+  }
+
 private:
   OwningOpRef<ModuleOp> importFor(int64_t count) {
     // What the model is when it is compiled has been said.
@@ -121,7 +134,8 @@ bool hasSamples(func::FuncOp main) {
 
 } // namespace
 
-std::string findMixing(ModuleOp module, const import::ImportOptions &options) {
+std::string findMixing(ModuleOp module, const import::ImportOptions &options,
+                       ArrayRef<int64_t> counts) {
   func::FuncOp main = getMain(module);
   for (BlockArgument argument : main.getArguments())
     if (auto axis = main.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
@@ -129,7 +143,11 @@ std::string findMixing(ModuleOp module, const import::ImportOptions &options) {
         nn::getTensorType(argument).getRank() > 0 &&
         (!axis || axis.getInt() != 0))
       return "dimension 0 of the inputs is not the same in all of them";
-  Proof proof = Prover(module, options).run();
+  Prover prover(module, options);
+  Proof proof = prover.run();
+  for (int64_t count : counts)
+    if (proof.why.empty())
+      proof.why = prover.compareTo(count);
   if (proof.why.empty() &&
       llvm::any_of(proof.axes, [](int64_t axis) { return axis != 0; }))
     return "outputs have them along another dimension than 0";

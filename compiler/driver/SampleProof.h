@@ -32,9 +32,11 @@ void proveSampleAxes(mlir::ModuleOp module,
                      const import::ImportOptions &options);
 
 /// Why a model does not compute each sample by itself, from all of its inputs
-/// with a dimension 0 to all outputs, along dimension 0; "" if it does.
+/// with a dimension 0 to all outputs, along dimension 0, and for each of some
+/// numbers of samples; "" if it does.
 std::string findMixing(mlir::ModuleOp module,
-                       const import::ImportOptions &options);
+                       const import::ImportOptions &options,
+                       llvm::ArrayRef<int64_t> counts);
 
 } // namespace partita::driver
 

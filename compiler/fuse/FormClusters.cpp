@@ -204,8 +204,8 @@ void hastenSums(Block &block) {
 /// value, so that it may lie where that lies.
 void delayUpdates(Block &block) {
   Operation *end = block.getTerminator();
-  for (auto cluster :
-       llvm::make_early_inc_range(block.getOps<nn::ClusterOp>())) {
+  // Each is moved once: two of one state would pass each other for ever.
+  for (nn::ClusterOp cluster : llvm::to_vector(block.getOps<nn::ClusterOp>())) {
     auto updates = cluster.getBody().front().getOps<nn::UpdateSliceOp>();
     if (updates.empty() ||
         llvm::any_of(cluster->getUsers(),

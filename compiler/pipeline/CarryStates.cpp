@@ -173,7 +173,48 @@ private:
                       << "'; they must be a multiple of "
                       << abi::kSlotAlignment;
     }
+    return checkIndices();
+  }
+
+  /// A wrong index must be one sequence's.
+  LogicalResult checkIndices() {
+    setInputAxes();
+    const analysis::Samples samples(function, /*withChecks=*/true);
+    for (OpOperand &result : getEnd()->getOpOperands()) {
+      const unsigned number = result.getOperandNumber();
+      auto check =
+          function.getResultAttrOfType<DictionaryAttr>(number, nn::kCheckAttr);
+      if (!check)
+        continue;
+      std::string why;
+      if (samples.mixing())
+        why = samples.mixing()->text;
+      else if (auto axis = samples.getResultAxis(
+                   result.get(), check.getAs<StringAttr>("operand"), why);
+               axis &&
+               (*axis != 0 ||
+                nn::getTensorType(result.get()).getDimSize(0) % sequences))
+        why = "dimension 0 is not theirs";
+      if (!why.empty())
+        return emitError(function.getLoc())
+               << "a step cannot be of " << sequences
+               << " sequences: nobody would know whose a wrong index of the "
+                  "node '"
+               << check.getAs<StringAttr>("node").getValue() << "' is: " << why;
+    }
     return success();
+  }
+
+  /// Steps follow one another along dimension 0 of inputs, or where these say.
+  void setInputAxes() {
+    // Which sequences there are is none of the samples.
+    const unsigned count = function.getNumArguments() - (live ? 1 : 0);
+    if (llvm::none_of(llvm::seq(count), [&](unsigned i) {
+          return function.getArgAttr(i, nn::kBatchAxisAttr);
+        }))
+      for (unsigned i = 0; i < count; ++i)
+        if (nn::getTensorType(function.getArgument(i)).getRank() > 0)
+          function.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
   }
 
   Operation *getEnd() { return function.getBody().front().getTerminator(); }
@@ -236,6 +277,34 @@ private:
     live = function.getArgument(number);
   }
 
+  /// Which of so many rows are of sequences that a step is of.
+  Term findLive(ImplicitLocOpBuilder &at, int64_t rows) const {
+    return Term(at, live)
+        .broadcast({0}, {sequences, rows / sequences})
+        .reshape({rows});
+  }
+
+  /// What a check tells: that there is nothing wrong where no sequence is.
+  Value tellNothingOfOthers(Value told, DictionaryAttr check) {
+    if (!live)
+      return told;
+    RankedTensorType type = nn::getTensorType(told);
+    ImplicitLocOpBuilder last(live.getLoc(), OpBuilder(getEnd()));
+    int64_t count = 1;
+    for (int64_t size : check.getAs<DenseI64ArrayAttr>("shape").asArrayRef())
+      count *= size;
+    const int64_t nothing[] = {count / type.getDimSize(0), 0};
+    const Term right(last,
+                     nn::ConstantOp::create(
+                         last, DenseElementsAttr::get(
+                                   RankedTensorType::get({2}, b.getI64Type()),
+                                   ArrayRef(nothing))));
+    return select(findLive(last, type.getDimSize(0))
+                      .broadcast({0}, type.getShape()),
+                  Term(last, told), right.broadcast({1}, type.getShape()))
+        .get();
+  }
+
   /// What a step leaves in a state: the sequences that it is not of have there
   /// what they had.
   Value keepOthers(Value value, nn::ParameterOp parameter) {
@@ -245,10 +314,7 @@ private:
     // States may share it, so it is of none of their nodes.
     Block &block = function.getBody().front();
     ImplicitLocOpBuilder first(live.getLoc(), OpBuilder(&block, block.begin()));
-    const int64_t rows = type.getDimSize(0);
-    const Term areLive = Term(first, live)
-                             .broadcast({0}, {sequences, rows / sequences})
-                             .reshape({rows});
+    const Term areLive = findLive(first, type.getDimSize(0));
     auto update = value.getDefiningOp<nn::UpdateSliceOp>();
     if (update && update.getX() == parameter) {
       ImplicitLocOpBuilder before(live.getLoc(), OpBuilder(update));
@@ -405,7 +471,10 @@ private:
       auto state = states.find(number);
       if (state == states.end()) {
         DictionaryAttr own = function.getResultAttrDict(number);
-        values.push_back(result.get());
+        auto check =
+            own ? own.getAs<DictionaryAttr>(nn::kCheckAttr) : DictionaryAttr();
+        values.push_back(check ? tellNothingOfOthers(result.get(), check)
+                               : result.get());
         attributes.push_back(own ? own : b.getDictionaryAttr({}));
       } else if (auto ring = rings.find(number);
                  ring != rings.end() && !ring->second.empty()) {
@@ -434,12 +503,8 @@ private:
     auto axisOf = [&](unsigned i) {
       return function.getArgAttrOfType<IntegerAttr>(i, nn::kBatchAxisAttr);
     };
-    // Which sequences there are is none of the samples.
+    setInputAxes();
     const unsigned count = function.getNumArguments() - (live ? 1 : 0);
-    if (llvm::none_of(llvm::seq(count), axisOf))
-      for (unsigned i = 0; i < count; ++i)
-        if (nn::getTensorType(function.getArgument(i)).getRank() > 0)
-          function.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
     int64_t samples = -1;
     for (unsigned i = 0; i < count && why.empty(); ++i)
       if (IntegerAttr axis = axisOf(i)) {

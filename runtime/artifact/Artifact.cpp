@@ -167,10 +167,16 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
   for (int64_t i = 0; i < length(plan.states()); ++i) {
     const abi::State &state = *plan.states()->Get(i);
     const auto found = others.find(nameOf(state.name()));
+    const bool isCarried = state.role() == abi::StateRole::carried;
+    // Of the whole, and of what a device has.
+    auto bytesOf = [&](const abi::State &of, const abi::Plan &in) {
+      const int sequences = isCarried ? in.step_sequences() : 1;
+      return std::pair(of.bytes() / sequences, partBytes(of) / sequences);
+    };
     if (found != others.end() &&
         (found->second->dtype() != state.dtype() ||
-         found->second->bytes() / other.step_sequences() !=
-             state.bytes() / plan.step_sequences() ||
+         found->second->role() != state.role() ||
+         bytesOf(*found->second, other) != bytesOf(state, plan) ||
          copiesOf(other, *found->second) != copiesOf(plan, state) ||
          int64_t(other.sequences()) * other.step_sequences() !=
              int64_t(plan.sequences()) * plan.step_sequences() ||

@@ -58,6 +58,9 @@ public:
       if (!e.empty())
         return "state " + quoted(state.name()) + " " + e;
     }
+    for (int64_t i = 0; i < length(plan.states()); ++i)
+      if (std::string e = ringError(*plan.states()->Get(i)); !e.empty())
+        return "state " + quoted(plan.states()->Get(i)->name()) + " " + e;
     for (int64_t i = 0; i < length(plan.kernels()); ++i)
       if (std::string e = kernelError(*plan.kernels()->Get(i)); !e.empty())
         return "kernel " + number(i) + " " + e;
@@ -251,8 +254,6 @@ private:
         !checkedMul(devices, std::max<int64_t>(1, state.bytes()), bytes) ||
         (state.role() == abi::StateRole::carried && bytes > kLargestRegion))
       return "has impossibly many micro-batches or sequences";
-    if (std::string e = ringError(state); !e.empty())
-      return e;
     if (state.weight() == -1)
       return "";
     if (!inRange(state.weight(), length(plan.weights())))
@@ -275,8 +276,8 @@ private:
     const bool isPlace = length(place.shape()) == 0 ||
                          (length(place.shape()) == 2 &&
                           place.shape()->Get(0) == plan.step_sequences() &&
-                          place.shape()->Get(1) * int64_t(sizeof(int64_t)) ==
-                              int64_t(abi::kSlotAlignment));
+                          place.shape()->Get(1) ==
+                              int64_t(abi::kSlotAlignment / sizeof(int64_t)));
     if (place.dtype() != abi::DType::i64 || !isPlace || length(place.cuts()) ||
         place.role() != state.role() || place.ring_place() != -1)
       return "is a ring whose place is no number";
@@ -289,7 +290,7 @@ private:
     if (count == 1)
       return "";
     if (count < 1 || count > abi::kMostStepSequences || !plan.full_steps() ||
-        stepMicroBatches(plan) != 1)
+        stepMicroBatches(plan) != 1 || length(plan.entry()))
       return "says that a step is of " + number(count) + " sequences";
     const abi::Port *live =
         length(plan.inputs())
@@ -314,6 +315,11 @@ private:
         return "state " + quoted(state.name()) + " is not of " + number(count) +
                " sequences";
     }
+    // Of a wrong index one knows whose it is.
+    for (int64_t i = 0; i < length(plan.checks()); ++i)
+      if (plan.checks()->Get(i)->rows() % count)
+        return "check " + number(i) + " is not of " + number(count) +
+               " sequences";
     return "";
   }
 

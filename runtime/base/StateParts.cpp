@@ -149,8 +149,9 @@ bool isOfSeveral(const abi::Plan &several, const abi::Plan &one) {
     for (unsigned i = 0; i < count; ++i) {
       const abi::Port &port = *ports->Get(i), &other = *single->Get(i);
       const int64_t rank = length(port.shape());
-      if (rank != length(other.shape()) || port.batch_axis() < 0 ||
-          port.batch_axis() >= rank || port.batch_axis() != other.batch_axis())
+      if (rank != length(other.shape()) || port.dtype() != other.dtype() ||
+          port.batch_axis() < 0 || port.batch_axis() >= rank ||
+          port.batch_axis() != other.batch_axis())
         return false;
       for (unsigned d = 0; d < rank; ++d)
         if (const int64_t times =
@@ -161,7 +162,11 @@ bool isOfSeveral(const abi::Plan &several, const abi::Plan &one) {
     }
     return true;
   };
-  return one.step_sequences() == 1 && length(several.inputs()) > 0 &&
+  return one.step_sequences() == 1 && one.full_steps() &&
+         stepMicroBatches(one) == 1 &&
+         int64_t(several.sequences()) * several.step_sequences() ==
+             one.sequences() &&
+         length(several.inputs()) > 0 &&
          areLike(several.inputs(), one.inputs(),
                  length(several.inputs()) - 1) &&
          areLike(several.outputs(), one.outputs(), length(several.outputs()));

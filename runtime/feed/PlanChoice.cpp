@@ -68,6 +68,13 @@ void copyCommon(const Tensor &from, Tensor &to) {
   }
 }
 
+std::optional<int64_t> sizeOf(const abi::Plan &plan, const std::string &name) {
+  for (unsigned i = 0; i < length(plan.dimensions()); ++i)
+    if (name == runtime::text(plan.dimensions()->Get(i)->name()))
+      return plan.dimensions()->Get(i)->size();
+  return std::nullopt;
+}
+
 /// The tensor, if it has the shape; else one that has it, with the elements
 /// that both have, and zeros.
 Expected<Tensor> resized(const Tensor &tensor,
@@ -198,13 +205,16 @@ Expected<size_t> PlanChoice::find(
   std::vector<int64_t> exact = sizes.back();
   for (const auto &[name, size] : wanted) {
     const auto known = std::find(names.begin(), names.end(), name);
-    const abi::Plan *wide = several.empty() ? nullptr : several[0]->plan;
-    for (unsigned i = 0;
-         known == names.end() && wide && i < length(wide->dimensions()); ++i)
-      if (name == runtime::text(wide->dimensions()->Get(i)->name()))
-        return Status::error("there is no choice of '" + name +
-                             "': its larger sizes are for steps of several "
-                             "sequences, which share them as they come");
+    if (known == names.end() && !several.empty())
+      if (std::optional<int64_t> only = sizeOf(*models[0]->plan, name)) {
+        if (*only == size)
+          continue;
+        return Status::error(
+            "there is no choice of '" + name + "': a call has " +
+            std::to_string(*only) +
+            ", and larger sizes are for steps of "
+            "several sequences, which share them as they come");
+      }
     if (known == names.end())
       return Status::error(
           names.empty()

@@ -99,7 +99,8 @@ struct Stream::Impl {
   struct Sequence {
     /// When its last step was done, unless it has another one.
     std::optional<Clock::time_point> answered;
-    Clock::duration pause{}; ///< from such an answer to the next step
+    /// From such an answer to the next step; before that, as if it came late.
+    Clock::duration pause = Clock::duration::max();
   };
   std::vector<Sequence> sequences; ///< none, if each step is of one
 
@@ -680,8 +681,12 @@ void Stream::Impl::finish(Lane &lane) {
       piece.request->left -= piece.count;
     if (piece.request->left == 0)
       piece.request->finished = now;
-    if (piece.request->left == 0 && !sequences.empty())
-      sequences[size_t(piece.request->sequence)].answered = now;
+    const int sequence = piece.request->sequence;
+    if (!sequences.empty() &&
+        std::none_of(queue.begin(), queue.end(), [&](const auto &request) {
+          return request->sequence == sequence;
+        }))
+      sequences[size_t(sequence)].answered = now;
   }
   lane.pieces.clear();
   underWay.pop_front();
@@ -690,13 +695,32 @@ void Stream::Impl::finish(Lane &lane) {
 }
 
 /// Keeps the first error of a request whose samples have a wrong index. Where
-/// nobody knows the sample, it is one of the micro-batch. The mutex is held.
+/// nobody knows the sample, it is one of the micro-batch. Of several sequences
+/// each has its rows of a check. The mutex is held.
 void Stream::Impl::refuse(const Lane &lane, const Piece &piece) const {
   if (!piece.request->refused.ok())
     return;
   const abi::Plan &plan = *lane.plan->model.plan;
-  const int64_t perBatch = lane.plan->perBatch;
-  for (const runtime::BadIndex &bad : lane.plan->session->badIndices()) {
+  const int64_t perBatch = lane.plan->perBatch, all = plan.step_sequences();
+  for (runtime::BadIndex bad : lane.plan->session->badIndices()) {
+    const abi::Plan *of = &plan; // of which there is a message
+    if (all > 1) {
+      const abi::Check &check = *plan.checks()->Get(unsigned(bad.check));
+      const int64_t rows = check.rows() / all,
+                    place = piece.place / plans.front().perStep;
+      if (bad.row / rows != place)
+        continue;
+      // As the plan for this sequence alone says it.
+      if (const auto *own = model.plan->checks();
+          length(own) == length(plan.checks()) &&
+          own->Get(unsigned(bad.check))->rows() == rows) {
+        of = model.plan;
+        bad.row %= rows;
+      }
+      piece.request->refused = Status::inputError(runtime::describe(
+          *of, bad, of == &plan ? std::nullopt : sampleOf(*of, bad)));
+      return;
+    }
     const std::optional<int64_t> sample = sampleOf(plan, bad);
     const int64_t first = sample.value_or(bad.micro_batch * perBatch),
                   end = first + (sample ? 1 : perBatch);

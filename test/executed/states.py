@@ -146,9 +146,9 @@ class Decoder:
     SAMPLES, ROOM, PROMPT, WORDS = 2, 8, 4, 7
     STATE = ("--state", "past_key_values.*=present.*")
 
-    def __init__(self, path):
+    def __init__(self, path, **sizes):
         self.path = path
-        self.names, (kv_heads, head) = write_decoder(path)
+        self.names, (kv_heads, head) = write_decoder(path, **sizes)
         self.ids = np.random.default_rng(8).integers(0, 50, (self.SAMPLES, self.WORDS))
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         self.outputs = [output.name for output in session.get_outputs()]
@@ -263,8 +263,8 @@ class Growing:
     SAMPLES, PAST, PROMPT, WORDS = 2, 7, 3, 12
     STATE = ("--state", "past_key_values.*=present.*")
 
-    def __init__(self, path):
-        names, (kv_heads, head) = write_decoder(path, growing=True)
+    def __init__(self, path, **sizes):
+        names, (kv_heads, head) = write_decoder(path, growing=True, **sizes)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         ids = np.random.default_rng(9).integers(1, 50, (self.SAMPLES, self.WORDS))
         caches = {name: np.zeros((self.SAMPLES, kv_heads, 0, head), np.float32) for layer in names for name in layer[:2]}
@@ -412,17 +412,21 @@ np.savez(sys.argv[3], **out)
 
 def check_together(work):
     """Steps of several sequences: clients that wait at the same time share them, from wherever each of them is. A larger batch is for as many."""
-    decoder, growing = Decoder(work / "decoder.onnx"), Growing(work / "growing.onnx")
-    ends = [decoder.PROMPT, *range(decoder.PROMPT + 1, decoder.WORDS + 1)]
-    inputs = {f"{t}.attention_mask": decoder.mask(end) for t, end in enumerate(ends)}
-    inputs |= {f"{t}.input_ids": decoder.ids[:, 0 if t == 0 else end - 1 : end] for t, end in enumerate(ends)}
     compared = 0
     for plan in ([], ["--devices", "2"], ["--tensor-parallel", "2"]):
+        # Of so large weights it is worth while to cut some.
+        large = {"layers": 1, "hidden": 1024, "heads": 16, "kv_heads": 8, "head": 64, "inner": 4096} if "--tensor-parallel" in plan else {}
+        decoder, growing = Decoder(work / "decoder.onnx", **large), Growing(work / "growing.onnx", **large)
+        ends = [decoder.PROMPT, *range(decoder.PROMPT + 1, decoder.WORDS + 1)]
+        inputs = {f"{t}.attention_mask": decoder.mask(end) for t, end in enumerate(ends)}
+        inputs |= {f"{t}.input_ids": decoder.ids[:, 0 if t == 0 else end - 1 : end] for t, end in enumerate(ends)}
         for name, model, given, sizes, count, shared in (("decoder", decoder, inputs, (2, 6), 3, 3), ("growing", growing, growing.inputs([]), (2, 4, 8), 8, 4)):
             artifact = work / f"{name}.partita"
             lengths = f"1,{model.PROMPT}"
             batches = ("--dim", f"batch_size={','.join(map(str, sizes))}", "--sequences", str(count))
             model.compile(work / "growing.onnx", artifact, *batches, *plan, words=lengths) if name == "growing" else model.compile(artifact, lengths, *batches, *plan)
+            if large and "all_reduce" not in run([BIN / "partita-run", artifact, "--plan"]):
+                raise Failure(f"together, {name}, {plan}: nothing is cut")
             np.savez(work / "in.npz", **given)
             run_python(TOGETHER_BY_PYTHON, f"together, {name}, {plan}", artifact, work / "in.npz", work / "out.npz", shared)
             mine = np.load(work / "out.npz")
@@ -431,6 +435,44 @@ def check_together(work):
                 decoder.compare(f"{name} together, {plan}, step {t}", mine[f"0.{t}"][:, -1:], logits[:, -1:])
             compared += 1
     return compared
+
+
+INDICES_BY_PYTHON = """
+import sys
+import numpy as np
+import partita
+def take(sequences, rows, wrong=()):
+    tickets = [sequence.submit(ids=np.array([row])) for sequence, row in zip(sequences, rows)]
+    for number, ticket in enumerate(tickets):
+        try:
+            ticket.wait()
+            assert number not in wrong, number
+        except partita.InputError as error:
+            assert number in wrong and wrong[number] in str(error), (number, str(error))
+with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=20) as model:
+    rows = [[1, 2, 3], [4, 77, 5], [0, 0, 1], [-8, 7, 7]]
+    take(model.sequences, rows, {1: "Gather 'g': 77 at [0, 1] of its indices 'ids' is out of range: -8 to 7 are allowed"})
+    rows[1] = [1, 1, 1]
+    model.sequences[1].reset()
+    take(model.sequences, rows)
+    assert model.profile().steps == 2, model.profile()
+with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.05) as model:
+    # The first one has had too many steps, and the others do not suffer from it.
+    for step in range(12):
+        take(model.sequences[:1], [[1, 1, 1]], {0: "Gather 'h': 8 at"} if step == 8 else {0: "Gather 'h': "} if step > 8 else ())
+    for step in range(4):
+        take(model.sequences[1:], [[1, 1, 1]] * 3)
+"""
+
+
+def check_indices(work):
+    """A wrong index is an error of the sequence that has it. What is computed of one that a step is not of is nobody's error."""
+    write_form(work / "indices.onnxtxt", "int64[N,3] ids, int64[N,16] a", "float[N,3] y, int64[N,16] b",
+               """table = Constant<value_floats = [0., 1., 2., 3., 4., 5., 6., 7.]>() unit = Constant<value_ints = [1]>() zero = Constant<value_ints = [0]>() ten = Constant<value_ints = [1]>()
+               g = Gather(table, ids) first = Slice(a, zero, ten, unit) h = Gather(table, first) y = Add(g, h) b = Add(a, unit)""")
+    compile_model(work / "indices.onnxtxt", work / "indices.partita", "--quiet", "--dim", "N=1,4", "--state", "a=b", "--sequences", "4")
+    run_python(INDICES_BY_PYTHON, "indices", work / "indices.partita")
+    return 1
 
 
 def check_stream(work):
@@ -487,10 +529,13 @@ def check_errors(work):
     for inputs, body, said in (
         ("float[N,16] x, float[N,16] a", "s = Add(a, x) m = ReduceMean<keepdims = 1>(s, zero) b = Sub(s, m) y = Identity(b)", "combines the entries of dimension 0 of 'x'"),
         ("float[N,16] x, float[N,16] a", "s = Shape(x) n = Gather(s, zero) f = Cast<to = 1>(n) b = Div(a, f) y = Add(b, x)", "computes with the number of entries of dimension 0 of 'x'"),
+        ("float[N,16] x, float[N,16] a", "s = Shape(x) n = Gather(s, zero) o = Constant<value_ints = [1]>() m = Greater(n, o) f = Cast<to = 1>(m) b = Add(a, x) y = Add(b, f)", "computes with the number of entries of dimension 0 of 'x'"),
+        ("float[N,16] x, float[N,16] a", "b = Add(a, x) r = Constant<value_ints = [-1, 8]>() y = Reshape(b, r)", "dimension 0 of the output 'y' has another size"),
+        ("float[N,16] x, float[N,16] a", "b = Add(a, x) t = Transpose(b) r = ArgMax<axis = 0, keepdims = 0>(t) w = Constant<value_floats = [0., 1.]>() i = Reshape(r, flat1) g = Gather(w, i) s = ReduceSum<keepdims = 0>(g, zero) y = Add(b, s)", "combines the entries of dimension 0 of 'x'"),
         ("float[N,16] x, float[M,16] a", "w = ReduceSum<keepdims = 1>(a, zero) y = Add(w, x) b = Identity(a)", "dimension 0 of the inputs is not the same in all of them"),
     ):
-        outputs = "float[N,16] y, float[M,16] b" if "[M" in inputs else "float[N,16] y, float[N,16] b"
-        write_form(work / "mixing.onnxtxt", inputs, outputs, "zero = Constant<value_ints = [0]>() " + body)
+        outputs = "float[N,16] y, float[M,16] b" if "[M" in inputs else "float y, float[N,16] b" if "Reshape(b" in body else "float[N,16] y, float[N,16] b"
+        write_form(work / "mixing.onnxtxt", inputs, outputs, "zero = Constant<value_ints = [0]>() flat1 = Constant<value_ints = [-1]>() " + body)
         dims = ("--dim", "N=1,4", *(("--dim", "M=1,4") if "[M" in inputs else ()))
         text = run([BIN / "partita-compile", work / "mixing.onnxtxt", "-o", work / "e.partita", *dims, "--state", "a=b", "--sequences", "4"], expect=1)
         if "a step cannot be of 4 sequences: " not in text or said not in text:
@@ -502,7 +547,7 @@ def test():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         compared = sum(check_form(name, number, work) for number, name in enumerate(FORMS) if not chosen or name in chosen)
-        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("sequences", check_sequences), ("together", check_together), ("stream", check_stream), ("errors", check_errors)):
+        for name, part in (("decoder", check_decoder), ("python", check_python), ("growing", check_growing), ("sequences", check_sequences), ("together", check_together), ("indices", check_indices), ("stream", check_stream), ("errors", check_errors)):
             if not chosen or name in chosen:
                 compared += part(work) or 0
     if not compared:

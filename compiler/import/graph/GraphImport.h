@@ -46,6 +46,7 @@ public:
   bool keepWeights = false;
   /// Whether to write `nn.node_ops`.
   bool recordOps = false;
+  using ValueSource::checkSamples;
   using ValueSource::replicas;
   using ValueSource::training;
 

@@ -102,6 +102,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   graph.keepWeights = options.keepWeights;
   graph.recordOps = options.recordOps;
   graph.replicas = options.replicas;
+  graph.checkSamples = options.checkSamples;
   graph.training = options.training;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();

@@ -66,6 +66,9 @@ struct ImportOptions {
   /// are not arguments of `@main`. The module's `nn.bound_inputs` lists them as
   /// {name, port, type}.
   std::map<std::string, std::string> constants;
+  /// Whether it is said of each sample whether it has wrong indices, however
+  /// few a sample has.
+  bool checkSamples = false;
   /// How many replicas there are whose step the model is. It decides the shapes
   /// of what crosses replicas (the domain ai.partita).
   int64_t replicas = 1;
@@ -110,10 +113,10 @@ struct ImportOptions {
 /// finds the axes of the results. With several replicas, each port that has the
 /// batch dimension has it. The module's `nn.nodes` lists the names of all nodes
 /// in the order in which they are computed, including those that fold away. The
-/// module's `nn.node_scopes` lists the modules that made them (TorchMetadata.h),
-/// where the model says so. The scope of a node also stands in the locations of
-/// its ops (NodeScopes.h). `dist.annotations` has what the model says of
-/// devices (dialects/dist/Annotations.h).
+/// module's `nn.node_scopes` lists the modules that made them
+/// (TorchMetadata.h), where the model says so. The scope of a node also stands
+/// in the locations of its ops (NodeScopes.h). `dist.annotations` has what the
+/// model says of devices (dialects/dist/Annotations.h).
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
 

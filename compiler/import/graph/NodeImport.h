@@ -63,6 +63,7 @@ public:
   virtual ~ValueSource() = default;
   /// The number of replicas whose step the model is.
   int64_t replicas = 1;
+  bool checkSamples = false; ///< ImportOptions
   /// The results of DequantizeLinear. A product of such values can multiply the
   /// integers instead.
   llvm::DenseMap<mlir::Value, Dequantized> dequantized;

@@ -180,7 +180,7 @@ static Value makeBounds(NodeImport &n, Value indices,
 
 /// As a matrix, with a row for each entry of the first dimension. It may count
 /// samples, if that does not make many short rows. Replicas have entries of
-/// their own.
+/// their own, and so do sequences.
 static Value makeRows(NodeImport &n, Value x) {
   constexpr int64_t kShortest = 4;
   if (!x)
@@ -188,8 +188,8 @@ static Value makeRows(NodeImport &n, Value x) {
   ArrayRef<int64_t> shape = n.shapeOf(x);
   const int64_t count = n.typeOf(x).getNumElements();
   const bool hasRows =
-      !shape.empty() &&
-      (n.source.replicas > 1 || shape[0] == 1 || count / shape[0] >= kShortest);
+      !shape.empty() && (n.source.replicas > 1 || n.source.checkSamples ||
+                         shape[0] == 1 || count / shape[0] >= kShortest);
   const int64_t rows = hasRows ? shape[0] : 1;
   return n.reshape(x, {rows, count / rows});
 }

@@ -330,16 +330,39 @@ private:
   // What holds for the whole
   //===--------------------------------------------------------------------===//
 
-  /// A step of several sequences is one micro-batch of theirs.
+  /// A step of several sequences is one micro-batch of theirs, and each has its
+  /// part of what a device has of a state.
   LogicalResult checkStepSequences() {
     const int64_t sequences = getInteger(module, dist::kStepSequencesAttr, 1);
-    if (sequences == 1 || problem.microBatches * countDevices(true) == 1)
+    if (sequences == 1)
       return success();
-    return module.emitError()
-           << "a step cannot be of " << sequences
-           << " sequences, and of several micro-batches: leave out "
-              "--micro-batches and --data-parallel, or the larger sizes of "
-              "--dim";
+    auto fail = [&] {
+      return module.emitError()
+             << "a step cannot be of " << sequences << " sequences";
+    };
+    if (problem.microBatches * countDevices(/*replicas=*/true) > 1)
+      return fail() << ", and of several micro-batches: leave out "
+                       "--micro-batches and --data-parallel, or the larger "
+                       "sizes of --dim";
+    for (auto weight : module.getOps<nn::WeightOp>()) {
+      auto sharding =
+          weight->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+      if (!weight.isCarried() || !sharding)
+        continue;
+      const auto part =
+          cast<RankedTensorType>(weight.getPart().value_or(weight.getType()));
+      if (!sharding.getDims().empty() &&
+          !sharding.getDims().front().getAxes().empty())
+        return fail() << ": the state '" << weight.getOrigin()
+                      << "' is cut along dimension 0";
+      if (const int64_t bytes = nn::getByteSize(part) / sequences;
+          bytes % abi::kSlotAlignment)
+        return fail() << ": of each, a device has " << bytes
+                      << " bytes of the state '" << weight.getOrigin()
+                      << "'; they must be a multiple of "
+                      << abi::kSlotAlignment;
+    }
+    return success();
   }
 
   /// How many devices share a stage; or how many replicas of it there are.

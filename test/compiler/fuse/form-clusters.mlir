@@ -89,3 +89,14 @@ func.func @updated_and_read(%x: tensor<2x1xf32>, %p: tensor<2xi64>) -> (tensor<2
   %2 = nn.sin %s : tensor<2x4xf32>
   return %1, %2, %0 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// Two that read each other's old values stay.
+// CHECK-LABEL: func.func @updated_twice
+nn.weight state @u "u" : tensor<2x4xf32> = dense<0.0> : tensor<2x4xf32> {nn.role = "carried"}
+func.func @updated_twice(%x: tensor<2x1xf32>, %y: tensor<2x1xf32>, %p: tensor<2xi64>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK-COUNT-2: nn.update_slice
+  %s = nn.parameter state @u {nn.carried} : tensor<2x4xf32>
+  %0 = nn.update_slice %s, %x, %p dim 1 : tensor<2x4xf32>, tensor<2x1xf32>, tensor<2xi64>
+  %1 = nn.update_slice %s, %y, %p dim 1 : tensor<2x4xf32>, tensor<2x1xf32>, tensor<2xi64>
+  return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
+}

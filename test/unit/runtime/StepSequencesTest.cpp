@@ -83,6 +83,24 @@ TEST(StepSequences, WrongPlansAreRefused) {
          p.states[0].shape = {2, 32};
          p.states[0].bytes = 256;
        }},
+      {"says that a step is of 2 sequences",
+       [](PlanSpec &p) { p.entry = "eval"; }},
+      {"has another state s",
+       [](PlanSpec &p) { p.states[0].role = abi::StateRole::parameter; }},
+      {"none for one of them",
+       [](PlanSpec &p) {
+         p.sequences = 1;
+         p.states.clear();
+       }},
+      {"is not of 2 sequences",
+       [](PlanSpec &p) {
+         CheckSpec check{"Gather", "g", "indices", "x"};
+         check.shape = {3};
+         check.low = {0};
+         check.high = {7};
+         check.rows = 3;
+         p.checks = {check};
+       }},
       {"has other inputs or outputs",
        [](PlanSpec &p) { p.inputs[0].name = "z"; }},
       {"none for one of them", [](PlanSpec &p) { p.inputs[0].shape = {4, 8}; }},
@@ -94,6 +112,11 @@ TEST(StepSequences, WrongPlansAreRefused) {
     EXPECT_NE(status.message().find(each.message), std::string::npos)
         << each.message << ": " << status.message();
   }
+  // Its steps are of two micro-batches.
+  PlanSpec one = planOf(1);
+  one.micro_batches = 2;
+  one.states.clear();
+  EXPECT_FALSE(open({one, planOf(2)}).ok());
   EXPECT_NE(open({planOf(2)}).status().message().find("none for one of them"),
             std::string::npos);
 }
@@ -107,6 +130,7 @@ TEST(StepSequences, AreNoChoiceOfTheUser) {
   ASSERT_EQ(plans.ofSeveral(0).size(), 2u);
   EXPECT_EQ(plans.ofSeveral(0)[1]->plan->step_sequences(), 4);
   EXPECT_EQ(plans.ofSeveral(0)[1]->inputs.size(), 1u);
+  EXPECT_EQ(*plans.find({{"batch", 1}}), 0u);
   EXPECT_NE(plans.find({{"batch", 4}}).status().message().find("as they come"),
             std::string::npos);
 }
