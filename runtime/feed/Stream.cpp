@@ -10,6 +10,7 @@
 #include "runtime/abi/Text.h"
 #include "runtime/base/Programs.h"
 #include "runtime/feed/Layout.h"
+#include "runtime/feed/SharedSteps.h"
 
 #include <algorithm>
 #include <array>
@@ -28,12 +29,6 @@ using runtime::Session;
 using runtime::Status;
 using runtime::StepBinding;
 using runtime::Tensor;
-
-namespace {
-/// A step of several sequences waits for no longer than this part of the time
-/// of the step before it.
-constexpr int kPatience = 2;
-} // namespace
 
 struct Stream::Impl {
   /// A port as a stream sees it: so many entries along its batch axis belong to
@@ -62,8 +57,6 @@ struct Stream::Impl {
     int64_t perBatch = 1; ///< samples of a micro-batch
     int64_t perStep = 1;
     std::unique_ptr<Session> session;
-    /// What the shortest step took; 0: there was none.
-    Clock::duration took{};
 
     int sequences() const { return model.plan->step_sequences(); }
   };
@@ -96,13 +89,6 @@ struct Stream::Impl {
   StreamOptions options;
   std::vector<StreamPlan> plans;
   const Model &model; ///< of the first plan
-  struct Sequence {
-    /// When its last step was done, unless it has another one.
-    std::optional<Clock::time_point> answered;
-    /// From such an answer to the next step; before that, as if it came late.
-    Clock::duration pause = Clock::duration::max();
-  };
-  std::vector<Sequence> sequences; ///< none, if each step is of one
 
   std::string remark; ///< of the sessions, once they are loaded
   std::array<Lane, Session::kMostSteps> lanes;
@@ -120,9 +106,8 @@ struct Stream::Impl {
   bool overlaps = false; ///< Session::overlapsSteps
   bool has_turn = false;
   int64_t turn_steps = 0; ///< that were begun since
-  /// How long a step waits for sequences that have just been answered.
-  Clock::duration patience{};
-  bool gone = false; ///< the session, after which nobody touches a request
+  SharedSteps shared;     ///< numbers its plans as `plans`
+  bool gone = false;      ///< the session, after which nobody touches a request
   bool nanKept = false;
   Status failure;
   Counts done;
@@ -132,7 +117,8 @@ struct Stream::Impl {
   Impl(const Model &model, const runtime::SessionOptions &session,
        const StreamOptions &options,
        const std::vector<const Model *> &several = {})
-      : sessionOptions(session), options(options), model(model) {
+      : sessionOptions(session), options(options), model(model),
+        shared(timesOf(model, several), model.plan->sequences()) {
     plans.push_back({model});
     for (const Model *each : several)
       plans.push_back({*each});
@@ -149,8 +135,10 @@ struct Stream::Impl {
   void finishSteps();
   bool mayBegin(std::unique_lock<std::mutex> &lock);
   void giveTurn();
-  std::vector<Piece> findSequences(int sequences) const;
-  StreamPlan &choosePlan() const;
+  static std::vector<SharedSteps::Plan>
+  timesOf(const Model &model, const std::vector<const Model *> &several);
+  std::vector<int> waitingSequences() const;
+  size_t choosePlan() const;
   bool isFull() const;
   Clock::time_point latestBegin() const;
   void gather(Lane &lane);
@@ -230,8 +218,6 @@ Status Stream::Impl::describe() {
       return status;
   if (options.queued_samples <= 0)
     options.queued_samples = Session::kMostSteps * plans.back().perStep;
-  if (plans.size() > 1)
-    sequences.resize(size_t(model.plan->sequences()));
   return Status();
 }
 
@@ -391,7 +377,7 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
       continue;
     }
     // Plans share the devices' memory, and compute one after another.
-    if (!underWay.empty() && underWay.back()->plan != &choosePlan()) {
+    if (!underWay.empty() && underWay.back()->plan != &plans[choosePlan()]) {
       changed.wait(lock);
       continue;
     }
@@ -410,95 +396,65 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
   }
 }
 
-/// The next step of each sequence that waits, of so many of which one is that
-/// of the first request. By the place within the step.
-std::vector<Stream::Impl::Piece>
-Stream::Impl::findSequences(int sequences) const {
-  const int group = queue.front()->sequence / sequences;
-  const int64_t each = plans.front().perStep;
-  std::vector<Piece> pieces;
-  uint64_t seen = 0;
-  for (const std::shared_ptr<Request> &request : queue) {
-    const int place = request->sequence % sequences;
-    if (request->sequence / sequences != group || seen >> place & 1)
-      continue;
-    seen |= uint64_t(1) << place;
-    if (request->samples > 0)
-      pieces.push_back({request, request->taken, each, place * each});
-  }
-  return pieces;
+std::vector<SharedSteps::Plan>
+Stream::Impl::timesOf(const Model &model,
+                      const std::vector<const Model *> &several) {
+  std::vector<SharedSteps::Plan> times;
+  auto add = [&](const abi::Plan &plan) {
+    times.push_back({plan.step_sequences(), double(plan.step_ns())});
+  };
+  add(*model.plan);
+  for (const Model *each : several)
+    add(*each->plan);
+  return times;
 }
 
-/// The plan for the next step: the largest that is full, or else that in which
-/// a sequence takes least time.
-Stream::Impl::StreamPlan &Stream::Impl::choosePlan() const {
-  auto &all = const_cast<std::vector<StreamPlan> &>(plans);
-  StreamPlan *best = &all.front();
-  if (plans.size() == 1 || queue.front()->samples == 0)
-    return *best;
-  // What was not measured yet is to others as it was predicted to be.
-  const double predicted = double(model.plan->step_ns()),
-               scale = best->took.count() > 0 && predicted > 0
-                           ? double(best->took.count()) / predicted
-                           : 1;
-  auto timeOf = [&](const StreamPlan &plan, size_t sequences) {
-    return (plan.took.count() > 0
-                ? double(plan.took.count())
-                : double(plan.model.plan->step_ns()) * scale) /
-           double(sequences);
-  };
-  double least = timeOf(*best, 1);
-  for (size_t i = all.size(); i-- > 1;) {
-    const size_t count = findSequences(all[i].sequences()).size();
-    if (int(count) == all[i].sequences())
-      return all[i];
-    if (count > 1 && timeOf(all[i], count) < least) {
-      least = timeOf(all[i], count);
-      best = &all[i];
-    }
-  }
-  return *best;
+std::vector<int> Stream::Impl::waitingSequences() const {
+  std::vector<int> sequences;
+  for (const std::shared_ptr<Request> &request : queue)
+    sequences.push_back(request->sequence);
+  return sequences;
+}
+
+/// The plan for the next step.
+size_t Stream::Impl::choosePlan() const {
+  return shared.areShared() ? shared.choose(waitingSequences()) : 0;
 }
 
 /// Whether no other sample could share the next step.
 bool Stream::Impl::isFull() const {
-  if (plans.size() == 1)
-    return waiting >= plans.front().perStep;
-  const int most = plans.back().sequences();
-  return int(findSequences(most).size()) == most;
+  return shared.areShared() ? shared.isFull(waitingSequences())
+                            : waiting >= plans.front().perStep;
 }
 
-/// When the next step begins, full or not: before that, those who come back as
-/// soon as they have their answers are waited for.
+/// When the next step begins, full or not.
 Stream::Clock::time_point Stream::Impl::latestBegin() const {
-  Clock::time_point latest =
-      queue.front()->arrived +
-      std::chrono::duration_cast<Clock::duration>(
-          std::chrono::duration<double>(options.delay_s));
-  if (sequences.empty())
-    return latest;
-  const size_t most = size_t(plans.back().sequences()),
-               first = size_t(queue.front()->sequence) / most * most;
-  for (size_t i = first; i < std::min(first + most, sequences.size()); ++i)
-    if (sequences[i].answered && sequences[i].pause <= patience)
-      latest = std::max(latest, *sequences[i].answered + patience);
-  return latest;
+  const Request &first = *queue.front();
+  return shared.latestBegin(
+      first.sequence,
+      first.arrived + std::chrono::duration_cast<Clock::duration>(
+                          std::chrono::duration<double>(options.delay_s)));
 }
 
-/// Takes samples from the front of the queue, or those of several sequences.
+/// Takes samples from the front of the queue, or the next ones of several
+/// sequences.
 void Stream::Impl::gather(Lane &lane) {
-  lane.plan = &choosePlan();
+  const size_t number = choosePlan();
+  lane.plan = &plans[number];
   lane.begun = Clock::now();
   lane.pieces.clear();
   lane.samples = 0;
   if (lane.plan->sequences() > 1) {
-    lane.pieces = findSequences(lane.plan->sequences());
-    for (const Piece &piece : lane.pieces) {
-      piece.request->taken += piece.count;
-      waiting -= piece.count;
+    const int64_t each = plans.front().perStep;
+    for (size_t position : shared.find(waitingSequences(), number)) {
+      const std::shared_ptr<Request> &request = queue[position];
+      lane.pieces.push_back({request, request->taken, each,
+                             shared.place(request->sequence, number) * each});
+      request->taken += each;
+      waiting -= each;
     }
     std::erase_if(queue, [](const std::shared_ptr<Request> &request) {
-      return request->samples > 0 && request->taken == request->samples;
+      return request->taken == request->samples;
     });
     lane.samples = lane.plan->perStep;
     return;
@@ -667,10 +623,7 @@ void Stream::Impl::finish(Lane &lane) {
                                  return placeInRequest(lane, port).has_value();
                                });
     nanKept = session.keepsNan();
-    const Clock::duration time = now - lane.begun;
-    if (plan.took.count() == 0 || time < plan.took)
-      plan.took = time;
-    patience = time / kPatience;
+    shared.tookTime(size_t(&plan - plans.data()), now - lane.begun);
   } else {
     fail(status);
   }
@@ -682,11 +635,11 @@ void Stream::Impl::finish(Lane &lane) {
     if (piece.request->left == 0)
       piece.request->finished = now;
     const int sequence = piece.request->sequence;
-    if (!sequences.empty() &&
-        std::none_of(queue.begin(), queue.end(), [&](const auto &request) {
+    const bool isBack =
+        std::any_of(queue.begin(), queue.end(), [&](const auto &request) {
           return request->sequence == sequence;
-        }))
-      sequences[size_t(sequence)].answered = now;
+        });
+    shared.wasAnswered(sequence, now, isBack);
   }
   lane.pieces.clear();
   underWay.pop_front();
@@ -819,11 +772,7 @@ Expected<uint64_t> Stream::Impl::accept(std::shared_ptr<Request> request) {
   if (!failure.ok())
     return failure;
   request->arrived = Clock::now();
-  if (!sequences.empty())
-    if (Sequence &own = sequences[size_t(request->sequence)]; own.answered) {
-      own.pause = request->arrived - *own.answered;
-      own.answered.reset();
-    }
+  shared.hasCome(request->sequence, request->arrived);
   waiting += samples;
   queue.push_back(request);
   requests.emplace(tickets, std::move(request));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/feed/PlanStreams.h"
+#include "runtime/feed/SharedSteps.h"
 #include "test/unit/runtime/Pipelines.h"
 #include "test/unit/runtime/TestedDevices.h"
 
@@ -19,6 +20,7 @@ namespace {
 using namespace partita::runtime;
 using feed::PlanChoice;
 using feed::PlanStreams;
+using feed::SharedSteps;
 
 constexpr int64_t kNumbers = 16; ///< of a sequence in a step
 constexpr int kSequences = 4;
@@ -133,6 +135,64 @@ TEST(StepSequences, AreNoChoiceOfTheUser) {
   EXPECT_EQ(*plans.find({{"batch", 1}}), 0u);
   EXPECT_NE(plans.find({{"batch", 4}}).status().message().find("as they come"),
             std::string::npos);
+}
+
+using Positions = std::vector<size_t>;
+using std::chrono::milliseconds;
+
+TEST(StepSequences, FirstOfEachOfTheGroupOfTheFirst) {
+  const SharedSteps steps({{1, 10}, {4, 15}}, 8);
+  EXPECT_EQ(steps.find({6, 1, 4, 6, 5}, 1), (Positions{0, 2, 4}));
+  EXPECT_EQ(steps.find({1, 6, 1}, 1), (Positions{0}));
+  EXPECT_EQ(steps.find({1, 6, 1}, 0), (Positions{0}));
+  EXPECT_EQ(steps.place(6, 1), 2);
+  EXPECT_FALSE(steps.isFull({0, 1, 2, 2}));
+  EXPECT_TRUE(steps.isFull({0, 1, 5, 2, 3}));
+}
+
+TEST(StepSequences, ThePlanThatTakesLeast) {
+  SharedSteps steps({{1, 10}, {2, 15}, {4, 25}}, 8);
+  EXPECT_EQ(steps.choose({0}), 0u);
+  EXPECT_EQ(steps.choose({0, 5}), 0u); // of two groups
+  EXPECT_EQ(steps.choose({0, 1}), 1u); // full
+  EXPECT_EQ(steps.choose({0, 2}), 0u); // 12.5 each, in a step of four
+  EXPECT_EQ(steps.choose({0, 2, 3}), 2u);
+  EXPECT_EQ(steps.choose({0, 1, 2, 3}), 2u);
+  // As measured: others are as much faster or slower as the first.
+  steps.tookTime(0, milliseconds(10));
+  EXPECT_EQ(steps.choose({0, 2}), 0u);
+  steps.tookTime(2, milliseconds(18));
+  EXPECT_EQ(steps.choose({0, 2}), 2u);
+  steps.tookTime(2, milliseconds(40)); // the shortest counts
+  EXPECT_EQ(steps.choose({0, 2}), 2u);
+}
+
+TEST(StepSequences, WaitsForThoseWhoComeBackFast) {
+  SharedSteps steps({{1, 10}, {4, 15}}, 8);
+  const SharedSteps::Clock::time_point now{};
+  auto after = [&](int ms) { return now + milliseconds(ms); };
+  steps.tookTime(1, milliseconds(20)); // half of it is waited for
+  steps.wasAnswered(1, after(0), false);
+  EXPECT_EQ(steps.latestBegin(0, after(1)), after(1)); // not known yet
+  steps.hasCome(1, after(3));
+  steps.wasAnswered(1, after(20), false);
+  EXPECT_EQ(steps.latestBegin(0, after(21)), after(30));
+  EXPECT_EQ(steps.latestBegin(0, after(50)), after(50));
+  EXPECT_EQ(steps.latestBegin(5, after(21)), after(21)); // another group
+  steps.hasCome(1, after(45));                           // late
+  steps.wasAnswered(1, after(60), false);
+  EXPECT_EQ(steps.latestBegin(0, after(61)), after(61));
+  steps.hasCome(1, after(62));
+  steps.wasAnswered(1, after(80), true); // it waits already
+  EXPECT_EQ(steps.latestBegin(0, after(81)), after(81));
+  // Alone, nobody waits.
+  SharedSteps alone({{1, 10}}, 8);
+  alone.tookTime(0, milliseconds(20));
+  for (int ms : {0, 1}) {
+    alone.hasCome(0, after(ms));
+    alone.wasAnswered(0, after(ms), false);
+  }
+  EXPECT_EQ(alone.latestBegin(0, after(2)), after(2));
 }
 
 /// Those that wait share a step, wherever they are in their group; each gets
