@@ -7,6 +7,7 @@
 
 #include "compiler/analysis/Samples.h"
 
+#include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/fold/ConstantElements.h"
 
 using namespace mlir;
@@ -23,27 +24,150 @@ public:
   std::string run() {
     for (auto [x, y] : llvm::zip_equal(a.getArguments(), b.getArguments()))
       partner[x] = y;
-    SmallVector<Operation *> mine = getOutputOps(a), others = getOutputOps(b);
+    // What only moves numbers that are the same for all samples is compared
+    // where it is read: how it is written may depend on its size.
+    SmallVector<Operation *> mine, others;
+    for (Operation *op : getOutputOps(a))
+      if (!isMoved(op, samples))
+        mine.push_back(op);
+    for (Operation *op : getOutputOps(b))
+      if (!isMoved(op, other))
+        others.push_back(op);
     const auto *it = others.begin();
     for (Operation *op : mine) {
       if (it == others.end() || !isSame(op, *it))
-        return "'" + nn::getNodeName(op) + "' (" +
-               op->getName().getStringRef().str() +
-               ") computes with the number of entries of " +
-               samples.dimension();
+        return describe(op);
       ++it;
     }
+    for (auto [x, y] : llvm::zip(getOutputs(a), getOutputs(b)))
+      if (!isSameOperand(x, y))
+        return describe(x.getDefiningOp());
     return "";
   }
 
 private:
+  std::string describe(Operation *op) const {
+    return "'" + nn::getNodeName(op) + "' (" +
+           op->getName().getStringRef().str() +
+           ") computes with the number of entries of " + samples.dimension();
+  }
+
+  static SmallVector<Value> getOutputs(func::FuncOp function) {
+    SmallVector<Value> outputs;
+    for (OpOperand &result :
+         function.getBody().front().getTerminator()->getOpOperands())
+      if (result.get().getDefiningOp() &&
+          !function.getResultAttr(result.getOperandNumber(), nn::kCheckAttr))
+        outputs.push_back(result.get());
+    return outputs;
+  }
+
+  /// Whether an op moves elements of which no sample goes into any.
+  static bool isMoved(Operation *op, const Samples &of) {
+    return isa<nn::ConstantOp, nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp,
+               nn::SliceOp>(op) &&
+           !of.find(op->getResult(0));
+  }
+
+  /// Where an element comes from: a value that is not moved, or a constant, and
+  /// its number there.
+  static std::pair<Value, int64_t> findSource(Value value, int64_t number,
+                                              const Samples &of) {
+    for (Operation *op = value.getDefiningOp();
+         op && isMoved(op, of) && !isa<nn::ConstantOp>(op);
+         op = value.getDefiningOp()) {
+      const Value from = op->getOperand(0);
+      ArrayRef<int64_t> to = nn::getTensorType(value).getShape(),
+                        shape = nn::getTensorType(from).getShape();
+      SmallVector<int64_t> index(to.size()), source(shape.size());
+      for (size_t dim = to.size(); dim-- > 0; number /= to[dim])
+        index[dim] = number % to[dim];
+      if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
+        for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+          source[i] = shape[i] == 1 ? 0 : index[dim];
+      } else if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+        for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+          source[dim] = index[i];
+      } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+        for (size_t i = 0; i < index.size(); ++i)
+          source[i] = slice.getStarts()[i] + index[i] * slice.getStrides()[i];
+      }
+      number = 0;
+      if (isa<nn::ReshapeOp>(op))
+        for (size_t dim = 0; dim < to.size(); ++dim)
+          number = number * to[dim] + index[dim];
+      else
+        for (size_t dim = 0; dim < shape.size(); ++dim)
+          number = number * shape[dim] + source[dim];
+      value = from;
+    }
+    return {value, number};
+  }
+
+  bool isSameOperand(Value x, Value y) const {
+    if (partner.lookup(x) == y)
+      return true;
+    if (samples.find(x) || other.find(y) || other.count() == 0)
+      return false;
+    ArrayRef<int64_t> mine = nn::getTensorType(x).getShape(),
+                      others = nn::getTensorType(y).getShape();
+    if (mine.size() != others.size() ||
+        nn::getTensorType(x).getElementType() !=
+            nn::getTensorType(y).getElementType())
+      return false;
+    // How many entries of each dimension belong to a sample; those of the
+    // first one are compared.
+    SmallVector<int64_t> each(mine);
+    int64_t count = 1;
+    for (auto [dim, size] : llvm::enumerate(others)) {
+      count *= size;
+      if (size == mine[dim])
+        continue;
+      if (mine[dim] * other.count() != size * samples.count())
+        return false;
+      each[dim] = size / other.count();
+    }
+    constexpr int64_t kMostElements = 1 << 16;
+    const int64_t step = count / kMostElements + 1;
+    for (int64_t number = 0; number < count; number += step)
+      if (!isSameElement(x, y, number, each))
+        return false;
+    return true;
+  }
+
+  bool isSameElement(Value x, Value y, int64_t number,
+                     ArrayRef<int64_t> each) const {
+    ArrayRef<int64_t> mine = nn::getTensorType(x).getShape(),
+                      others = nn::getTensorType(y).getShape();
+    int64_t own = 0, rest = number, stride = 1;
+    for (size_t dim = mine.size(); dim-- > 0; stride *= mine[dim]) {
+      own += rest % others[dim] % each[dim] * stride;
+      rest /= others[dim];
+    }
+    const auto [from, i] = findSource(x, own, samples);
+    const auto [otherFrom, k] = findSource(y, number, other);
+    auto a = from.getDefiningOp<nn::ConstantOp>(),
+         b = otherFrom.getDefiningOp<nn::ConstantOp>();
+    if (!a || !b)
+      return partner.lookup(from) == otherFrom && i == k;
+    auto values = dyn_cast<DenseElementsAttr>(a.getValue()),
+         otherValues = dyn_cast<DenseElementsAttr>(b.getValue());
+    if (!values || !otherValues)
+      return a.getValue() == b.getValue() && i == k;
+    auto at = [](DenseElementsAttr all, int64_t place) {
+      return all.isSplat() ? all.getSplatValue<Attribute>()
+                           : all.getValues<Attribute>()[place];
+    };
+    return at(values, i) == at(otherValues, k);
+  }
+
   bool isSame(Operation *x, Operation *y) {
     if (x->getName() != y->getName() ||
         x->getNumOperands() != y->getNumOperands() ||
         x->getNumResults() != y->getNumResults())
       return false;
     for (auto [mine, others] : llvm::zip(x->getOperands(), y->getOperands()))
-      if (partner.lookup(mine) != others)
+      if (!isSameOperand(mine, others))
         return false;
     for (auto [mine, others] : llvm::zip(x->getResults(), y->getResults())) {
       partner[mine] = others;
@@ -72,9 +196,6 @@ private:
 
   /// Whether the attributes are the same, but for what lies along samples.
   bool isSameValue(Operation *x, Operation *y) const {
-    if (auto constant = dyn_cast<nn::ConstantOp>(x))
-      return isSameConstant(constant.getValue(),
-                            cast<nn::ConstantOp>(y).getValue());
     if (auto parameter = dyn_cast<nn::ParameterOp>(x))
       return isSameWeight(parameter, cast<nn::ParameterOp>(y));
     if (auto slice = dyn_cast<nn::SliceOp>(x))

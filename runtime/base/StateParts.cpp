@@ -163,10 +163,11 @@ bool isOfSeveral(const abi::Plan &several, const abi::Plan &one) {
     return true;
   };
   return one.step_sequences() == 1 && one.full_steps() &&
+         length(one.entry()) == 0 && length(one.inputs()) > 0 &&
          stepMicroBatches(one) == 1 &&
          int64_t(several.sequences()) * several.step_sequences() ==
              one.sequences() &&
-         length(several.inputs()) > 0 &&
+         length(several.inputs()) > 1 &&
          areLike(several.inputs(), one.inputs(),
                  length(several.inputs()) - 1) &&
          areLike(several.outputs(), one.outputs(), length(several.outputs()));

@@ -146,6 +146,7 @@ struct Stream::Impl {
                                         const StreamPort &port) const;
   void fill(Lane &lane) const;
   void finish(Lane &lane);
+  bool isBack(const Lane &lane, int sequence) const;
   void refuse(const Lane &lane, const Piece &piece) const;
   void fail(const Status &status);
   Expected<int64_t> check(const std::vector<Tensor> &given) const;
@@ -634,17 +635,29 @@ void Stream::Impl::finish(Lane &lane) {
       piece.request->left -= piece.count;
     if (piece.request->left == 0)
       piece.request->finished = now;
-    const int sequence = piece.request->sequence;
-    const bool isBack =
-        std::any_of(queue.begin(), queue.end(), [&](const auto &request) {
-          return request->sequence == sequence;
-        });
-    shared.wasAnswered(sequence, now, isBack);
+    if (shared.areShared())
+      shared.wasAnswered(piece.request->sequence, now,
+                         isBack(lane, piece.request->sequence));
   }
   lane.pieces.clear();
   underWay.pop_front();
   idle.push_back(&lane);
   changed.notify_all();
+}
+
+/// Whether a sequence waits, or is in a step, but for that of a lane.
+bool Stream::Impl::isBack(const Lane &lane, int sequence) const {
+  auto isOf = [&](const Request &request) {
+    return request.sequence == sequence;
+  };
+  return std::any_of(queue.begin(), queue.end(),
+                     [&](const auto &request) { return isOf(*request); }) ||
+         std::any_of(underWay.begin(), underWay.end(), [&](const Lane *other) {
+           return other != &lane &&
+                  std::any_of(
+                      other->pieces.begin(), other->pieces.end(),
+                      [&](const Piece &piece) { return isOf(*piece.request); });
+         });
 }
 
 /// Keeps the first error of a request whose samples have a wrong index. Where
@@ -664,14 +677,17 @@ void Stream::Impl::refuse(const Lane &lane, const Piece &piece) const {
       if (bad.row / rows != place)
         continue;
       // As the plan for this sequence alone says it.
+      std::optional<int64_t> mine;
       if (const auto *own = model.plan->checks();
           length(own) == length(plan.checks()) &&
           own->Get(unsigned(bad.check))->rows() == rows) {
         of = model.plan;
         bad.row %= rows;
+        if (mine = sampleOf(*of, bad); mine)
+          *mine += piece.begin;
       }
-      piece.request->refused = Status::inputError(runtime::describe(
-          *of, bad, of == &plan ? std::nullopt : sampleOf(*of, bad)));
+      piece.request->refused =
+          Status::inputError(runtime::describe(*of, bad, mine));
       return;
     }
     const std::optional<int64_t> sample = sampleOf(plan, bad);
@@ -752,6 +768,10 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
     if (!outputs[i] && ports[i].port->bytes() > 0)
       return Status::error("the output '" + ports[i].port->name +
                            "' has no place to go to");
+  if (sequence < 0 || sequence >= impl->model.plan->sequences())
+    return Status::error("there is no sequence " + std::to_string(sequence) +
+                         " of " +
+                         std::to_string(impl->model.plan->sequences()));
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
   request->samples = *samples;
@@ -772,7 +792,8 @@ Expected<uint64_t> Stream::Impl::accept(std::shared_ptr<Request> request) {
   if (!failure.ok())
     return failure;
   request->arrived = Clock::now();
-  shared.hasCome(request->sequence, request->arrived);
+  if (shared.areShared())
+    shared.hasCome(request->sequence, request->arrived);
   waiting += samples;
   queue.push_back(request);
   requests.emplace(tickets, std::move(request));

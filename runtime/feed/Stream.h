@@ -18,11 +18,11 @@
 // the sequences that wait share a step. A step then waits a while for those
 // that have just got their answers: they are about to have another sample.
 //
-// The results are those of single steps of a plan, bit for bit. They do not depend on
-// which samples share a micro-batch, as long as the model computes samples
-// independently. If it does not, and says so (Plan.full_micro_batches), each
-// request must be whole micro-batches, which are then computed as they are.
-// What plans of other sizes compute may be rounded in another way.
+// The results are those of single steps of a plan, bit for bit. They do not
+// depend on which samples share a micro-batch, as long as the model computes
+// samples independently. If it does not, and says so (Plan.full_micro_batches),
+// each request must be whole micro-batches, which are then computed as they
+// are. What plans of other sizes compute may be rounded in another way.
 //
 //===----------------------------------------------------------------------===//
 

@@ -119,6 +119,9 @@ TEST(StepSequences, WrongPlansAreRefused) {
   one.micro_batches = 2;
   one.states.clear();
   EXPECT_FALSE(open({one, planOf(2)}).ok());
+  one = planOf(1);
+  one.entry = "train";
+  EXPECT_FALSE(open({one, planOf(2)}).ok());
   EXPECT_NE(open({planOf(2)}).status().message().find("none for one of them"),
             std::string::npos);
 }
