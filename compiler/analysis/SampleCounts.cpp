@@ -104,11 +104,32 @@ private:
     return {value, number};
   }
 
-  bool isSameOperand(Value x, Value y) const {
+  bool isSameOperand(Value x, Value y) {
     if (partner.lookup(x) == y)
       return true;
     if (samples.find(x) || other.find(y) || other.count() == 0)
       return false;
+    const bool isSame = isMadeAlike(x, y) || hasSameElements(x, y);
+    if (isSame)
+      partner[x] = y;
+    return isSame;
+  }
+
+  /// Whether both are the same constant, or moved in the same way from what is
+  /// the same.
+  bool isMadeAlike(Value x, Value y) {
+    Operation *mine = x.getDefiningOp(), *others = y.getDefiningOp();
+    if (!mine || !others || mine->getName() != others->getName() ||
+        !isMoved(mine, samples) || !isMoved(others, other) || !isSameType(x, y))
+      return false;
+    if (auto constant = dyn_cast<nn::ConstantOp>(mine))
+      return isSameConstant(constant.getValue(),
+                            cast<nn::ConstantOp>(others).getValue());
+    return isSameValue(mine, others) && haveSameFactors(mine, others) &&
+           isSameOperand(mine->getOperand(0), others->getOperand(0));
+  }
+
+  bool hasSameElements(Value x, Value y) const {
     ArrayRef<int64_t> mine = nn::getTensorType(x).getShape(),
                       others = nn::getTensorType(y).getShape();
     if (mine.size() != others.size() ||
@@ -127,7 +148,7 @@ private:
         return false;
       each[dim] = size / other.count();
     }
-    constexpr int64_t kMostElements = 1 << 16;
+    constexpr int64_t kMostElements = 1 << 14;
     const int64_t step = count / kMostElements + 1;
     for (int64_t number = 0; number < count; number += step)
       if (!isSameElement(x, y, number, each))

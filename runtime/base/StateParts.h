@@ -69,8 +69,8 @@ void orderRing(const abi::Plan &plan, const abi::State &state,
                const int64_t *places, uint8_t *whole);
 
 /// Whether a step of `several` may stand for Plan.step_sequences steps of
-/// `one`: samples of each follow one another in its inputs and outputs, and both
-/// have as many sequences.
+/// `one`: samples of each follow one another in its inputs and outputs, and
+/// both have as many sequences.
 bool isOfSeveral(const abi::Plan &several, const abi::Plan &one);
 
 /// Why a state is not cut in a way that the plan's mesh has, or "". Its shape
