@@ -148,9 +148,10 @@ private:
         return false;
       each[dim] = size / other.count();
     }
-    constexpr int64_t kMostElements = 1 << 14;
-    const int64_t step = count / kMostElements + 1;
-    for (int64_t number = 0; number < count; number += step)
+    constexpr int64_t kMostElements = 1 << 22;
+    if (count > kMostElements)
+      return false;
+    for (int64_t number = 0; number < count; ++number)
       if (!isSameElement(x, y, number, each))
         return false;
     return true;

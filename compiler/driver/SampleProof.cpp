@@ -61,17 +61,25 @@ public:
     return own;
   }
 
-  /// Why the model does not compute with so many samples as it does with
-  /// others, or "".
-  std::string compareTo(int64_t count) {
+  /// Why the model does not compute with some numbers of samples as it does
+  /// with others, or "".
+  std::string compareTo(ArrayRef<int64_t> counts) {
     if (isModuleFile(options.modelPath))
       return "";
-    OwningOpRef<ModuleOp> probe = importFor(kProbe), other = importFor(count);
-    if (!probe || !other)
-      return "it is no model for other numbers of samples";
-    func::FuncOp function = getMain(*probe);
-    return analysis::compareSampleCounts(function, analysis::Samples(function),
-                                         getMain(*other));
+    std::string why = "it is no model for other numbers of samples";
+    OwningOpRef<ModuleOp> probe = importFor(kProbe);
+    if (!probe)
+      return why;
+    const analysis::Samples probed(getMain(*probe));
+    for (int64_t count : counts) {
+      OwningOpRef<ModuleOp> other = importFor(count);
+      if (other)
+        why = analysis::compareSampleCounts(getMain(*probe), probed,
+                                            getMain(*other));
+      if (!other || !why.empty())
+        return why;
+    }
+    return "";
   }
 
 private:
@@ -145,9 +153,8 @@ std::string findMixing(ModuleOp module, const import::ImportOptions &options,
       return "dimension 0 of the inputs is not the same in all of them";
   Prover prover(module, options);
   Proof proof = prover.run();
-  for (int64_t count : counts)
-    if (proof.why.empty())
-      proof.why = prover.compareTo(count);
+  if (proof.why.empty())
+    proof.why = prover.compareTo(counts);
   if (proof.why.empty() &&
       llvm::any_of(proof.axes, [](int64_t axis) { return axis != 0; }))
     return "outputs have them along another dimension than 0";

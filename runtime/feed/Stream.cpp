@@ -105,9 +105,10 @@ struct Stream::Impl {
   bool loaded = false, stopping = false;
   bool overlaps = false; ///< Session::overlapsSteps
   bool has_turn = false;
-  int64_t turn_steps = 0; ///< that were begun since
-  SharedSteps shared;     ///< numbers its plans as `plans`
-  bool gone = false;      ///< the session, after which nobody touches a request
+  int64_t turn_steps = 0;     ///< that were begun since
+  SharedSteps shared;         ///< numbers its plans as `plans`
+  std::vector<int> sequences; ///< waitingSequences
+  bool gone = false; ///< the session, after which nobody touches a request
   bool nanKept = false;
   Status failure;
   Counts done;
@@ -137,9 +138,9 @@ struct Stream::Impl {
   void giveTurn();
   static std::vector<SharedSteps::Plan>
   timesOf(const Model &model, const std::vector<const Model *> &several);
-  std::vector<int> waitingSequences() const;
-  size_t choosePlan() const;
-  bool isFull() const;
+  const std::vector<int> &waitingSequences();
+  size_t choosePlan();
+  bool isFull();
   Clock::time_point latestBegin() const;
   void gather(Lane &lane);
   std::optional<int64_t> placeInRequest(const Lane &lane,
@@ -410,20 +411,20 @@ Stream::Impl::timesOf(const Model &model,
   return times;
 }
 
-std::vector<int> Stream::Impl::waitingSequences() const {
-  std::vector<int> sequences;
+const std::vector<int> &Stream::Impl::waitingSequences() {
+  sequences.clear();
   for (const std::shared_ptr<Request> &request : queue)
     sequences.push_back(request->sequence);
   return sequences;
 }
 
 /// The plan for the next step.
-size_t Stream::Impl::choosePlan() const {
+size_t Stream::Impl::choosePlan() {
   return shared.areShared() ? shared.choose(waitingSequences()) : 0;
 }
 
 /// Whether no other sample could share the next step.
-bool Stream::Impl::isFull() const {
+bool Stream::Impl::isFull() {
   return shared.areShared() ? shared.isFull(waitingSequences())
                             : waiting >= plans.front().perStep;
 }

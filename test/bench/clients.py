@@ -8,54 +8,16 @@ asks for the next word of each text, and waits for all; prompts of 64 words are 
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
 
+import decoder
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("PARTITA_BIN", ROOT / "build" / "bin"))
-sys.path[:0] = [str(ROOT / "test" / "executed"), str(ROOT / "runtime" / "python")]
+sys.path.append(str(decoder.REPOSITORY / "runtime" / "python"))
 CACHE, PROMPT, WORDS = 512, 64, 100
-
-
-def run(*command):
-    return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE).stdout
-
-
-def measure_peer(model, clients, threads, growing):
-    """Words a second in one batch; run in a process of its own."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model, options)
-    noise, binding = np.random.default_rng(1), session.io_binding()
-    for port in session.get_inputs():
-        if port.name == "input_ids":
-            value = np.arange(clients)[:, None] % 500
-        elif port.name == "attention_mask":
-            value = np.ones((clients, CACHE), np.int64)
-        elif port.name == "position_ids":
-            value = np.full((clients, 1), CACHE - 1)
-        else:
-            value = noise.standard_normal((clients, port.shape[1], CACHE - 1 if growing else CACHE, port.shape[3])).astype(np.float32)
-        shared = onnxruntime.OrtValue.ortvalue_from_numpy(value)
-        binding.bind_ortvalue_input(port.name, shared)
-        if port.name.startswith("past") and not growing:
-            binding.bind_ortvalue_output(port.name.replace("past_key_values", "present"), shared)
-    for port in session.get_outputs() if growing else session.get_outputs()[:1]:
-        binding.bind_output(port.name)
-    took = []
-    for _ in range(WORDS):
-        begin = time.perf_counter()
-        session.run_with_iobinding(binding)
-        took.append(time.perf_counter() - begin)
-    print(clients / np.median(took[5:]))
 
 
 def measure(artifact, clients, threads, growing):
@@ -94,6 +56,8 @@ def main():
     options = parser.parse_args()
     from decoder_model import write_decoder
 
+    run = decoder.run
+
     with tempfile.TemporaryDirectory() as work:
         model = pathlib.Path(work) / "decoder.onnx"
         heads = options.width // 64
@@ -103,24 +67,25 @@ def main():
         artifacts = {"alone": "1", "shared": "1,2,4,8"}
         for name, batch in artifacts.items():
             dims = (flag for size in ({**sizes, "batch_size": batch}).items() for flag in ("--dim", f"{size[0]}={size[1]}"))
-            run(BIN / "partita-compile", model, "-o", pathlib.Path(work) / f"{name}.partita", "--quiet", "--state", "past_key_values.*=present.*", "--sequences", 8, *dims)
+            run(decoder.BIN / "partita-compile", model, "-o", pathlib.Path(work) / f"{name}.partita", "--quiet", "--state", "past_key_values.*=present.*", "--sequences", 8, *dims)
         print(f"{model.stat().st_size / 2**20:.0f} MiB, {options.threads} threads, {options.turns} turns; words a second\n")
         print("| clients | ONNX Runtime | in a batch | Partita | steps shared | times as many |\n| --- | --- | --- | --- | --- | --- |")
         for clients in (1, 2, 4, 8):
             turns = []
             for _ in range(options.turns):
-                peers = (run(sys.executable, __file__, "--peer", model, count, options.threads, int(options.growing)) for count in (1, clients))
+                peers = []
+                for texts in (1, clients):
+                    took, _ = json.loads(run(sys.executable, decoder.__file__, "--peer", model, 1, CACHE, options.threads, 0, int(options.growing), texts))
+                    peers.append(1e3 * texts / took)
                 ours = (run(sys.executable, __file__, "--ours", pathlib.Path(work) / f"{name}.partita", clients, options.threads, int(options.growing)) for name in artifacts)
-                turns.append([json.loads(text) for text in (*peers, *ours)])
+                turns.append([*peers, *map(json.loads, ours)])
             columns = np.array(turns).T
             low, middle, high = np.percentile(columns[3] / columns[2], (25, 50, 75))
             print(f"| {clients} | " + " | ".join(f"{np.median(column):.0f}" for column in columns) + f" | {middle:.2f} ({low:.2f} to {high:.2f}) |", flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
-        measure_peer(sys.argv[2], *map(int, sys.argv[3:]))
-    elif sys.argv[1:2] == ["--ours"]:
+    if sys.argv[1:2] == ["--ours"]:
         measure(sys.argv[2], *map(int, sys.argv[3:]))
     else:
         main()

@@ -34,8 +34,8 @@ def run(*command):
     return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def measure_peer(model, words, cache, threads, copied, growing):
-    """What ONNX Runtime takes, ms and MiB; run in a process of its own."""
+def measure_peer(model, words, cache, threads, copied, growing, texts=1):
+    """What ONNX Runtime takes for so many texts, ms and MiB; run in a process of its own."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -44,14 +44,14 @@ def measure_peer(model, words, cache, threads, copied, growing):
     noise, inputs = np.random.default_rng(1), {}
     for port in session.get_inputs():
         if port.name == "input_ids":
-            inputs[port.name] = np.arange(words)[None] % 500
+            inputs[port.name] = np.arange(words)[None].repeat(texts, 0) % 500
         elif port.name == "attention_mask":
-            inputs[port.name] = np.ones((1, cache), np.int64)
+            inputs[port.name] = np.ones((texts, cache), np.int64)
         elif port.name == "position_ids":
-            inputs[port.name] = np.arange(cache - words, cache)[None]
+            inputs[port.name] = np.arange(cache - words, cache)[None].repeat(texts, 0)
         else:
             entries = cache - words if growing else cache
-            inputs[port.name] = noise.standard_normal((1, port.shape[1], entries, port.shape[3])).astype(np.float32)
+            inputs[port.name] = noise.standard_normal((texts, port.shape[1], entries, port.shape[3])).astype(np.float32)
     binding = session.io_binding()
     for name, value in inputs.items():
         shared = onnxruntime.OrtValue.ortvalue_from_numpy(value)

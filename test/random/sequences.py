@@ -9,35 +9,12 @@ must get what the model gives it without states, alone, where this program hands
 On the kind of devices that PARTITA_TEST_TARGET says. Exit status 1 if something differs, 77 if NumPy or ONNX is not installed.
 """
 
-import argparse
-import os
-import pathlib
 import random
 import sys
-import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-REPOSITORY = HERE.parents[1]
-sys.path += [str(HERE.parent / "worker"), str(REPOSITORY / "runtime" / "python")]
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-from worker import BIN, Worker, scratch_root  # noqa: E402
-
-os.environ.setdefault("PARTITA_LIBRARY", str(BIN.parent / "lib" / "libpartita.so"))
-
-try:
-    import numpy as np
-    import onnx
-    from onnx import helper, numpy_helper
-except ImportError as missing:
-    print(f"skipped: {missing} (tools/setup.sh installs it)")
-    sys.exit(77)
-
-import partita  # noqa: E402
-from run import cpu_level  # noqa: E402
+from states import Compiler, check_models, helper, np, numpy_helper, onnx, partita
 
 WIDTH, STEPS = 16, 8
-TARGET = ("--target", os.environ["PARTITA_TEST_TARGET"]) if "PARTITA_TEST_TARGET" in os.environ else ()
 WAYS = ([], [], ["--devices", "2"], ["--devices", "3"], ["--tensor-parallel", "2"], ["--devices", "4", "--tensor-parallel", "2"], ["--reference"], ["--no-library-calls"])
 
 
@@ -143,13 +120,8 @@ class Model:
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10), path)
 
 
-class Checker:
-    def __init__(self, worker, work):
-        self.worker, self.work, self.compared, self.shared = worker, work, 0, 0
-
-    def compile(self, name, *flags):
-        given = ("--quiet", "--no-optimize", "--cpu-level", cpu_level(), *TARGET, *flags)
-        return self.worker.run("partita-compile", str(self.work / "model.onnx"), "-o", str(self.work / name), *given)
+class Checker(Compiler):
+    shared = 0  # steps that were not taken, as several sequences shared one
 
     def check(self, seed):
         """What differs, in words; "" if nothing does."""
@@ -225,21 +197,9 @@ class Checker:
         return "" if np.allclose(mine, wanted, rtol=1e-3, atol=1e-4 * largest) else f"differs by {np.nanmax(np.abs(mine - wanted)):.3g}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=int, default=60)
-    parser.add_argument("--first", type=int, default=1)
-    options = parser.parse_args()
-    wrong = 0
-    with Worker() as worker, tempfile.TemporaryDirectory(dir=scratch_root()) as folder:
-        checker = Checker(worker, pathlib.Path(folder))
-        for seed in range(options.first, options.first + options.models):
-            if text := checker.check(seed):
-                wrong += 1
-                print(f"seed {seed}: {text}", flush=True)
-    print(f"{checker.compared} models give each sequence what it gets alone, with {checker.shared} steps fewer than samples; {wrong} differ")
-    return 1 if wrong or not checker.compared or not checker.shared else 0
+    def summary(self, models):
+        return f"{self.compared} of {models} models give each sequence what it gets alone, with {self.shared} steps fewer than samples"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_models(__doc__, Checker))

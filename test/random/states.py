@@ -109,7 +109,9 @@ def multiply(graph, name, shape, rng):
     graph.output.append(helper.make_tensor_value_info(name + "_product", onnx.TensorProto.FLOAT, result))
 
 
-class Checker:
+class Compiler:
+    """Compiles the models of a folder."""
+
     def __init__(self, worker, work):
         self.worker, self.work, self.compared = worker, work, 0
 
@@ -117,6 +119,8 @@ class Checker:
         given = ("--quiet", "--no-optimize", "--cpu-level", cpu_level(), *TARGET, *flags)
         return self.worker.run("partita-compile", str(self.work / "model.onnx"), "-o", str(self.work / name), *given)
 
+
+class Checker(Compiler):
     def check(self, seed):
         """What differs, in words; "" if nothing does."""
         rng, model = random.Random(seed), generate(seed)
@@ -197,21 +201,26 @@ class Checker:
         return "" if np.allclose(mine, wanted, rtol=2e-2, atol=2e-3 * largest, equal_nan=True) else f"differs by {np.nanmax(np.abs(mine - wanted)):.3g}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    def summary(self, models):
+        return f"{self.compared} artifacts with states, of {models} models, give what others give without"
+
+
+def check_models(description, checker_of):
+    """Checks the models that the command line says. The exit status."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=60)
     parser.add_argument("--first", type=int, default=1)
     options = parser.parse_args()
     wrong = 0
     with Worker() as worker, tempfile.TemporaryDirectory(dir=scratch_root()) as folder:
-        checker = Checker(worker, pathlib.Path(folder))
+        checker = checker_of(worker, pathlib.Path(folder))
         for seed in range(options.first, options.first + options.models):
             if text := checker.check(seed):
                 wrong += 1
                 print(f"seed {seed}: {text}", flush=True)
-    print(f"{checker.compared} artifacts with states, of {options.models} models, give what others give without; {wrong} differ")
+    print(f"{checker.summary(options.models)}; {wrong} differ")
     return 1 if wrong or not checker.compared else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_models(__doc__, Checker))
