@@ -95,9 +95,7 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
 
 Status Artifact::Impl::mapWeights(const Section &section) {
   for (int64_t i = 0; i < length(plan->weights()); ++i)
-    if (Status status = mapWeight(*plan->weights()->Get(i), section);
-        !status.ok())
-      return status;
+    PARTITA_TRY(mapWeight(*plan->weights()->Get(i), section));
   return Status();
 }
 
@@ -228,28 +226,21 @@ std::string_view entryOf(const Artifact &artifact) {
 /// All plans of a file, also those that learn.
 Expected<std::vector<std::shared_ptr<const Artifact>>>
 Artifact::openPlans(const std::string &path) {
-  auto file = MappedFile::open(path);
-  if (!file)
-    return file.status();
+  auto file = PARTITA_TRY(MappedFile::open(path));
   auto files = std::make_shared<Impl::Files>();
-  files->artifact = *file;
-  auto table =
-      readSectionTable(path, files->artifact->data(), files->artifact->size());
-  if (!table)
-    return table.status();
+  files->artifact = file;
+  auto table = PARTITA_TRY(
+      readSectionTable(path, files->artifact->data(), files->artifact->size()));
   std::vector<std::shared_ptr<const Artifact>> artifacts;
-  for (PlanSections &sections : table->plans) {
+  for (PlanSections &sections : table.plans) {
     auto impl = std::make_unique<Impl>();
     impl->path = path;
     impl->files = files;
     impl->objects = std::move(sections.objects);
     impl->ptx = sections.ptx;
-    if (Status status = impl->readPlan(sections.plan); !status.ok())
-      return status;
-    if (Status status = verifyPlan(*impl->plan, path,
-                                   static_cast<int64_t>(table->weights.bytes));
-        !status.ok())
-      return status;
+    PARTITA_TRY(impl->readPlan(sections.plan));
+    PARTITA_TRY(verifyPlan(*impl->plan, path,
+                           static_cast<int64_t>(table.weights.bytes)));
     bool isFirst = true; // of those for the same
     for (size_t other = 0; other < artifacts.size(); ++other) {
       std::string why = cannotShare(*impl->plan, artifacts[other]->plan());
@@ -264,8 +255,7 @@ Artifact::openPlans(const std::string &path) {
                              " than plan " + std::to_string(other) +
                              ": compile the model again");
     }
-    if (Status status = impl->mapWeights(table->weights); !status.ok())
-      return status;
+    PARTITA_TRY(impl->mapWeights(table.weights));
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
   }
   for (const auto &several : artifacts)
@@ -276,9 +266,7 @@ Artifact::openPlans(const std::string &path) {
       return Status::error("'" + path +
                            "' has a plan for steps of several sequences, and "
                            "none for one of them: compile the model again");
-  if (Status status = checkPadding(path, table->weights, artifacts);
-      !status.ok())
-    return status;
+  PARTITA_TRY(checkPadding(path, table.weights, artifacts));
   return artifacts;
 }
 
@@ -297,11 +285,9 @@ Artifact::openAll(const std::string &path) {
 }
 
 Expected<Artifact::Training> Artifact::openTraining(const std::string &path) {
-  auto artifacts = openPlans(path);
-  if (!artifacts)
-    return artifacts.status();
+  auto artifacts = PARTITA_TRY(openPlans(path));
   Training training;
-  for (const std::shared_ptr<const Artifact> &each : *artifacts)
+  for (const std::shared_ptr<const Artifact> &each : artifacts)
     (entryOf(*each) == kTrain ? training.train : training.eval) = each;
   if (!training.train || !training.eval || entryOf(*training.eval) != kEval)
     return Status::error("'" + path +
@@ -312,13 +298,11 @@ Expected<Artifact::Training> Artifact::openTraining(const std::string &path) {
 
 Expected<std::shared_ptr<const Artifact>>
 Artifact::open(const std::string &path) {
-  auto artifacts = openAll(path);
-  if (!artifacts)
-    return artifacts.status();
+  auto artifacts = PARTITA_TRY(openAll(path));
   // There is one for a step of one sequence.
-  while (artifacts->back()->plan().step_sequences() > 1)
-    artifacts->pop_back();
-  return artifacts->back();
+  while (artifacts.back()->plan().step_sequences() > 1)
+    artifacts.pop_back();
+  return artifacts.back();
 }
 
 Artifact::Artifact(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}

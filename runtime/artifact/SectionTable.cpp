@@ -23,13 +23,11 @@ public:
       : path(path), data(data), size(size) {}
 
   Expected<SectionTable> read() {
-    if (Status status = readHeader(); !status.ok())
-      return status;
+    PARTITA_TRY(readHeader());
     uint64_t end = sizeof(abi::FileHeader) +
                    uint64_t(header.section_count) * sizeof(abi::SectionEntry);
     for (uint32_t i = 0; i < header.section_count; ++i)
-      if (Status status = readSection(i, end); !status.ok())
-        return status;
+      PARTITA_TRY(readSection(i, end));
     if (size - end >= abi::kSectionAlignment || !zero(end, size))
       return damaged("there are bytes after the last section");
     if (table.plans.empty())

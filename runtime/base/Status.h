@@ -59,6 +59,32 @@ private:
   Status failure;
 };
 
+namespace tried {
+inline const Status &statusOf(const Status &status) { return status; }
+template <typename T> const Status &statusOf(const Expected<T> &expected) {
+  return expected.status();
+}
+inline void valueOf(Status &&) {}
+template <typename T> T valueOf(Expected<T> &&expected) {
+  return std::move(*expected);
+}
+} // namespace tried
+
 } // namespace partita::runtime
+
+/// The value of an Expected, or nothing of a Status; an error is returned from
+/// the function, which itself returns a Status or an Expected:
+///
+///   PARTITA_TRY(file.write(header));
+///   auto plan = PARTITA_TRY(readPlan(file));
+///
+/// It is a statement expression, as GCC and Clang have them.
+#define PARTITA_TRY(...)                                                       \
+  ({                                                                           \
+    auto partita_tried = (__VA_ARGS__);                                        \
+    if (!partita_tried.ok())                                                   \
+      return partita::runtime::tried::statusOf(partita_tried);                 \
+    partita::runtime::tried::valueOf(std::move(partita_tried));                \
+  })
 
 #endif // PARTITA_RUNTIME_BASE_STATUS_H

@@ -54,12 +54,9 @@ public:
   }
 
   Status prepare() {
-    auto arena = Arena::map((kSpace + (kColdMatrices * kColdSide * kColdSide)) *
-                                sizeof(float),
-                            "the operands of the calibration");
-    if (!arena)
-      return arena.status();
-    memory = std::move(*arena);
+    memory = PARTITA_TRY(Arena::map(
+        (kSpace + (kColdMatrices * kColdSide * kColdSide)) * sizeof(float),
+        "the operands of the calibration"));
     float *data = reinterpret_cast<float *>(memory.data());
     space = {data, size_t(kSpace)};
     weights = data + kSpace;
@@ -78,10 +75,8 @@ public:
 
   Status pass(double budget, const std::function<void()> &step) {
     for (size_t i = 0; i < experiments.size(); ++i) {
-      Expected<double> value = experiments[i].measure(budget);
-      if (!value)
-        return value.status();
-      samples[i].push_back(*value);
+      double value = PARTITA_TRY(experiments[i].measure(budget));
+      samples[i].push_back(value);
       step();
     }
     return Status();
@@ -152,8 +147,7 @@ private:
   template <typename Make>
   Expected<double> callRate(double work, double budget, const Make &make) {
     CallProbe probe(space, team);
-    if (Status status = make(probe); !status.ok())
-      return status;
+    PARTITA_TRY(make(probe));
     return work / leastTime([&] { probe.run(); }, budget, clock());
   }
 
@@ -299,10 +293,8 @@ private:
           double ns[2];
           for (int with = 0; with < 2; ++with) {
             CallProbe probe(space, team);
-            if (Status status = probe.dot(1, kRows, kColumns, kDepth, true,
-                                          with ? &kind : nullptr);
-                !status.ok())
-              return status;
+            PARTITA_TRY(probe.dot(1, kRows, kColumns, kDepth, true,
+                                  with ? &kind : nullptr));
             ns[with] = leastTime([&] { probe.run(); }, 4 * budget, clock());
           }
           return std::max(ns[1] - ns[0], 0.0) / (kRows * kColumns);
@@ -419,11 +411,9 @@ private:
       for (int64_t i = 0; i < kColdMatrices; ++i) {
         evicting.push_back(std::make_unique<CallProbe>(space, team));
         evicting.back()->keepResultAt(weights + i * kColdSide * kColdSide);
-        if (Status status = evicting.back()->dot(
-                1, kEvictedRows, kColdSide * kColdSide / kEvictedRows,
-                kEvictedDepth, true);
-            !status.ok())
-          return status;
+        PARTITA_TRY(evicting.back()->dot(1, kEvictedRows,
+                                         kColdSide * kColdSide / kEvictedRows,
+                                         kEvictedDepth, true));
       }
     }
     return rotate(evicting, count, budget,
@@ -440,10 +430,7 @@ private:
       for (int64_t i = 0; i < kColdMatrices; ++i) {
         packed.push_back(std::make_unique<CallProbe>(space, team));
         packed.back()->keepWeightsAt(weights + i * kColdSide * kColdSide);
-        if (Status status =
-                packed.back()->dot(1, rows, kColdSide, kColdSide, true);
-            !status.ok())
-          return status;
+        PARTITA_TRY(packed.back()->dot(1, rows, kColdSide, kColdSide, true));
       }
       packedRows = rows;
       warm = leastTime([&] { packed[0]->run(); }, 4 * budget, clock());

@@ -78,18 +78,10 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
   OnednnContext::Room room = kRoom;
   room.workspace += workspace;
   room.largest = workspace;
-  auto made = OnednnContext::create(room, packs);
-  if (!made)
-    return made.status();
-  context = std::move(*made);
-  auto prepared = prepareCall(std::move(call), *context, team, true);
-  if (!prepared)
-    return prepared.status();
-  task = std::move(*prepared);
-  auto arena = Arena::map(task->scratchBytes(), "the library's scratch");
-  if (!arena)
-    return arena.status();
-  scratch = std::move(*arena);
+  context = PARTITA_TRY(OnednnContext::create(room, packs));
+  task = PARTITA_TRY(prepareCall(std::move(call), *context, team, true));
+  scratch =
+      PARTITA_TRY(Arena::map(task->scratchBytes(), "the library's scratch"));
   task->useScratch(scratch.data());
   return Status();
 }

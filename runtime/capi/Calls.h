@@ -75,8 +75,7 @@ Status fillIn(T *place, std::type_identity_t<T> known, const char *name) {
   if (!place)
     return Status::error(std::string("there is no place for a ") + name);
   T given;
-  if (Status status = readStruct(place, given, name); !status.ok())
-    return status;
+  PARTITA_TRY(readStruct(place, given, name));
   known.size = given.size;
   std::memcpy(place, &known, given.size);
   return Status();

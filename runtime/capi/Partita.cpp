@@ -135,9 +135,7 @@ struct partita_model {
                            std::to_string(samples));
     if ((!in && !inputs.empty()) || (!out && !outputs.empty()))
       return Status::error("there is no list of inputs, or of outputs");
-    Expected<std::vector<int64_t>> all = allSizes(sizes, samples);
-    if (!all)
-      return all.status();
+    std::vector<int64_t> all = PARTITA_TRY(allSizes(sizes, samples));
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const PortInfo &info = inputs[i];
@@ -155,7 +153,7 @@ struct partita_model {
     std::vector<uint8_t *> places;
     for (size_t i = 0; i < outputs.size(); ++i)
       places.push_back(static_cast<uint8_t *>(out[i]));
-    return streams->submit(*all, tensors, places, sequence);
+    return streams->submit(all, tensors, places, sequence);
   }
 };
 
@@ -169,9 +167,7 @@ Status openModel(const char *path, const partita_options *given,
   partita_options options;
   partita_default_options(&options);
   if (given)
-    if (Status status = readStruct(given, options, "partita_options");
-        !status.ok())
-      return status;
+    PARTITA_TRY(readStruct(given, options, "partita_options"));
   for (const Status &status :
        {partita::capi::checkSeconds("partita_options.timeout_s",
                                     options.timeout_s),
@@ -187,11 +183,9 @@ Status openModel(const char *path, const partita_options *given,
                          std::to_string(options.queued_samples) +
                          ": give a number of samples, or 0 for as many as fill "
                          "four steps");
-  auto artifacts = partita::runtime::Artifact::openAll(path);
-  if (!artifacts)
-    return artifacts.status();
+  auto artifacts = PARTITA_TRY(partita::runtime::Artifact::openAll(path));
   const int devices = static_cast<int>(
-      partita::runtime::length(artifacts->front()->plan().devices()));
+      partita::runtime::length(artifacts.front()->plan().devices()));
   partita::runtime::SessionOptions session;
   const int cores = static_cast<int>(partita::runtime::availableCores().size());
   session.threads_per_device = options.threads > 0
@@ -203,14 +197,13 @@ Status openModel(const char *path, const partita_options *given,
   session.timeout_s = options.timeout_s;
   if (options.cpu_level != 0)
     session.max_cpu_level = options.cpu_level;
-  auto streams = PlanStreams::create(std::move(*artifacts), session,
-                                     {.delay_s = options.batch_delay_s,
-                                      .queued_samples = options.queued_samples,
-                                      .devices_lock = nullptr});
-  if (!streams)
-    return streams.status();
+  auto streams =
+      PARTITA_TRY(PlanStreams::create(std::move(artifacts), session,
+                                      {.delay_s = options.batch_delay_s,
+                                       .queued_samples = options.queued_samples,
+                                       .devices_lock = nullptr}));
   auto made = std::make_unique<partita_model>();
-  made->streams = std::move(*streams);
+  made->streams = std::move(streams);
   made->remark = made->streams->remark();
   const PlanChoice &plans = made->plans();
   std::vector<int> shown(plans.dimensions().size(), -1);

@@ -118,9 +118,7 @@ std::string orderText(const partita_position &position) {
 Expected<partita_position> readPosition(const partita_position *given) {
   partita_position position = {sizeof position, 0, 0, nullptr};
   if (given)
-    if (Status status = readStruct(given, position, "partita_position");
-        !status.ok())
-      return status;
+    PARTITA_TRY(readStruct(given, position, "partita_position"));
   return position;
 }
 
@@ -137,19 +135,14 @@ Status partita_trainer::open(const partita_trainer_options &options) {
   session.timeout_s = options.timeout_s;
   if (options.cpu_level != 0)
     session.max_cpu_level = options.cpu_level;
-  auto artifacts = partita::runtime::Artifact::openTraining(path);
-  if (!artifacts)
-    return artifacts.status();
+  auto artifacts = PARTITA_TRY(partita::runtime::Artifact::openTraining(path));
   const int devices = static_cast<int>(
-      partita::runtime::length(artifacts->train->plan().devices()));
+      partita::runtime::length(artifacts.train->plan().devices()));
   const int cores = static_cast<int>(partita::runtime::availableCores().size());
   session.threads_per_device = options.threads > 0
                                    ? options.threads
                                    : std::max(1, cores / std::max(1, devices));
-  auto opened = Trainer::open(path, session);
-  if (!opened)
-    return opened.status();
-  trainer = std::move(*opened);
+  trainer = PARTITA_TRY(Trainer::open(path, session));
   seed = options.seed;
   allow_changes = options.allow_changes != 0;
   trainer->setSeed(seed);
@@ -193,17 +186,13 @@ Status partita_trainer::step(const void *const *given, int64_t samples,
                              partita_step_result *result) {
   partita_step_result known = {};
   if (result)
-    if (Status status = readStruct(result, known, "partita_step_result");
-        !status.ok())
-      return status;
+    PARTITA_TRY(readStruct(result, known, "partita_step_result"));
   if (samples != trainer->samplesPerStep())
     return Status::error("there are " + std::to_string(samples) +
                          " samples, and a step takes " +
                          std::to_string(trainer->samplesPerStep()));
-  auto data = addresses(given, 0);
-  if (!data)
-    return data.status();
-  auto stepped = trainer->step(*data);
+  auto data = PARTITA_TRY(addresses(given, 0));
+  auto stepped = trainer->step(data);
   if (!stepped || !result)
     return stepped.status();
   return fillIn(result,
@@ -222,11 +211,9 @@ Status partita_trainer::evaluate(const void *const *given, int64_t samples,
   Evaluation total;
   int64_t count = 0;
   for (int64_t first = 0; first < samples; first += count * each) {
-    auto data = addresses(given, first);
-    if (!data)
-      return data.status();
+    auto data = PARTITA_TRY(addresses(given, first));
     count = std::min((samples - first) / each, trainer->mostEvaluated());
-    auto evaluated = trainer->evaluate(*data, count);
+    auto evaluated = trainer->evaluate(data, count);
     if (!evaluated && evaluated.status().isInputError() && first > 0)
       return Status::inputError("after the first " + std::to_string(first) +
                                 " samples: " + evaluated.status().message());
@@ -244,22 +231,18 @@ Status partita_trainer::load(const char *folder, partita_position *position,
                              Expected<Resumed> (Checkpoints::*take)(uint64_t)) {
   if (!folder)
     return noPath("a checkpoint");
-  auto wanted = readPosition(position);
-  if (!wanted)
-    return wanted.status();
-  Checkpoints checkpoints(*trainer, folder, {}, orderText(*wanted),
+  auto wanted = PARTITA_TRY(readPosition(position));
+  Checkpoints checkpoints(*trainer, folder, {}, orderText(wanted),
                           allow_changes);
-  auto resumed = (checkpoints.*take)(seed);
-  if (!resumed)
-    return resumed.status();
+  auto resumed = PARTITA_TRY((checkpoints.*take)(seed));
   remark = trainer->remark();
-  for (const std::string &line : resumed->remarks)
+  for (const std::string &line : resumed.remarks)
     remark += (remark.empty() ? "" : "\n") + line;
   if (!position)
     return Status();
   return fillIn(
       position,
-      {0, resumed->progress.epoch, resumed->progress.sample, wanted->order},
+      {0, resumed.progress.epoch, resumed.progress.sample, wanted.order},
       "partita_position");
 }
 
@@ -284,11 +267,8 @@ partita_status partita_trainer_open(const char *path,
     partita_trainer_options options;
     partita_default_trainer_options(&options);
     if (given)
-      if (Status status = readStruct(given, options, "partita_trainer_options");
-          !status.ok())
-        return status;
-    if (Status status = checkOptions(options); !status.ok())
-      return status;
+      PARTITA_TRY(readStruct(given, options, "partita_trainer_options"));
+    PARTITA_TRY(checkOptions(options));
     auto made = std::make_unique<partita_trainer>();
     made->path = path;
     Status status = made->run([&] { return made->open(options); });
@@ -425,16 +405,14 @@ partita_status partita_trainer_save(partita_trainer *trainer,
     if (keep < 1)
       return Status::error(std::to_string(keep) +
                            " checkpoints cannot stay: keep at least 1");
-    auto position = readPosition(given);
-    if (!position)
-      return position.status();
+    auto position = PARTITA_TRY(readPosition(given));
     Progress progress;
     progress.step = trainer->trainer->steps();
     progress.seed = trainer->seed;
-    progress.epoch = position->epoch;
-    progress.sample = position->sample;
+    progress.epoch = position.epoch;
+    progress.sample = position.sample;
     Checkpoints checkpoints(*trainer->trainer, folder,
-                            {.last = keep, .metric = {}}, orderText(*position));
+                            {.last = keep, .metric = {}}, orderText(position));
     return checkpoints.save(progress);
   });
 }
@@ -460,12 +438,10 @@ partita_status partita_trainer_load_weights(partita_trainer *trainer,
   return guardTrainer(trainer, [&] {
     if (!path)
       return noPath("a file of safetensors");
-    auto unused = loadWeights(*trainer->trainer, path);
-    if (!unused)
-      return unused.status();
+    auto unused = PARTITA_TRY(loadWeights(*trainer->trainer, path));
     trainer->remark = trainer->trainer->remark();
-    if (!unused->empty())
-      trainer->remark += (trainer->remark.empty() ? "" : "\n") + *unused;
+    if (!unused.empty())
+      trainer->remark += (trainer->remark.empty() ? "" : "\n") + unused;
     return Status();
   });
 }

@@ -82,8 +82,7 @@ public:
   /// are CPUs.
   virtual Expected<const uint8_t *> borrow(int micro_batch, uint8_t *data,
                                            int64_t bytes) {
-    if (Status status = receive(micro_batch, data, bytes); !status.ok())
-      return status;
+    PARTITA_TRY(receive(micro_batch, data, bytes));
     return data;
   }
 

@@ -265,8 +265,7 @@ Expected<Tensor> readRows(Reader &reader, const Columns &columns, DType dtype,
   int64_t rows = 0;
   T *row = reinterpret_cast<T *>(room->mutableData());
   for (reader.skipEmptyLines(); !reader.atEnd(); reader.skipEmptyLines()) {
-    if (Status status = readLine(reader, columns, row); !status.ok())
-      return status;
+    PARTITA_TRY(readLine(reader, columns, row));
     row += columns.chosen;
     ++rows;
   }

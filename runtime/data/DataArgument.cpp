@@ -55,10 +55,7 @@ Status setNumber(double &target, const std::string &value, bool divides) {
 }
 
 Status setDType(std::optional<DType> &target, const std::string &value) {
-  Expected<DType> dtype = parseDType(value);
-  if (!dtype)
-    return dtype.status();
-  target = *dtype;
+  target = PARTITA_TRY(parseDType(value));
   return Status();
 }
 

@@ -38,9 +38,7 @@ Status Dataset::read(int64_t first, int64_t count, uint8_t *destination) const {
   if (count > samples - first)
     return noSample(*this, samples);
   for (int64_t i = 0; i < count; ++i)
-    if (Status status = copySample(first + i, destination + i * sampleBytes());
-        !status.ok())
-      return status;
+    PARTITA_TRY(copySample(first + i, destination + i * sampleBytes()));
   return Status();
 }
 
@@ -50,8 +48,7 @@ Status Dataset::copySamples(std::span<const int64_t> indices,
     if (index < 0 || index >= samples)
       return noSample(*this, index);
   for (int64_t index : indices) {
-    if (Status status = copySample(index, destination); !status.ok())
-      return status;
+    PARTITA_TRY(copySample(index, destination));
     destination += sampleBytes();
   }
   return Status();

@@ -84,20 +84,15 @@ Expected<size_t> GzipReader::inflateSome(std::span<uint8_t> destination) {
 }
 
 Status GzipReader::read(std::span<uint8_t> destination) {
-  Expected<size_t> done = inflateSome(destination);
-  if (!done)
-    return done.status();
-  return *done == destination.size() ? Status()
-                                     : Status::error("it ends early");
+  size_t done = PARTITA_TRY(inflateSome(destination));
+  return done == destination.size() ? Status() : Status::error("it ends early");
 }
 
 Status GzipReader::finish() {
   // zlib looks at the sum when it is asked for a byte behind the last one.
   uint8_t beyond = 0;
-  Expected<size_t> done = inflateSome({&beyond, 1});
-  if (!done)
-    return done.status();
-  if (*done != 0)
+  size_t done = PARTITA_TRY(inflateSome({&beyond, 1}));
+  if (done != 0)
     return Status::error("it has more bytes than its header says");
   if (state->stream.avail_in != 0 || !state->rest.empty())
     return Status::error("something follows its compressed data");

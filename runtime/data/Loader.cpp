@@ -42,11 +42,9 @@ Expected<Tensor> allocatePages(abi::DType dtype, std::vector<int64_t> shape,
     return Status::error(what + " of shape " + runtime::shapeText(shape) +
                          " is too large");
   const int64_t size = *elements * runtime::elementBytes(dtype);
-  Expected<Arena> pages =
-      Arena::map(size_t(std::max<int64_t>(size, 1)), what.c_str());
-  if (!pages)
-    return pages.status();
-  auto owner = std::make_shared<Arena>(std::move(*pages));
+  Arena pages =
+      PARTITA_TRY(Arena::map(size_t(std::max<int64_t>(size, 1)), what.c_str()));
+  auto owner = std::make_shared<Arena>(std::move(pages));
   bytes = owner->data();
   return Tensor::refer(dtype, std::move(shape), bytes, std::move(owner));
 }
@@ -194,22 +192,14 @@ Status Loader::Impl::prepare(std::vector<LoaderInput> inputs,
   count = samples;
   int64_t largest = 0;
   for (LoaderInput &input : inputs) {
-    Expected<Route> route = makeRoute(std::move(input));
-    if (!route)
-      return route.status();
-    if (!route->conversion.isCopy())
-      largest = std::max(largest, route->input.samples->sampleBytes());
-    routes.push_back(std::move(*route));
+    Route route = PARTITA_TRY(makeRoute(std::move(input)));
+    if (!route.conversion.isCopy())
+      largest = std::max(largest, route.input.samples->sampleBytes());
+    routes.push_back(std::move(route));
   }
-  Expected<Tensor> room = allocatePages(
-      abi::DType::u8, {largest}, "a sample before its conversion", scratch);
-  if (!room)
-    return room.status();
-  scratchPages = std::move(*room);
-  Expected<Order> made = Order::create(options.order, count, options.seed);
-  if (!made)
-    return made.status();
-  order = std::move(*made);
+  scratchPages = PARTITA_TRY(allocatePages(
+      abi::DType::u8, {largest}, "a sample before its conversion", scratch));
+  order = PARTITA_TRY(Order::create(options.order, count, options.seed));
 
   buffers.resize(size_t(options.buffers));
   for (Buffer &buffer : buffers)
@@ -217,14 +207,12 @@ Status Loader::Impl::prepare(std::vector<LoaderInput> inputs,
       std::vector<int64_t> shape = {options.samplesPerStep};
       shape.insert(shape.end(), route.input.shape.begin(),
                    route.input.shape.end());
-      Expected<Tensor> tensor =
+      Tensor tensor = PARTITA_TRY(
           allocatePages(route.input.dtype, std::move(shape),
                         "a step's samples of input '" + route.input.name + "'",
-                        buffer.bytes.emplace_back());
-      if (!tensor)
-        return tensor.status();
-      bytes += tensor->bytes();
-      buffer.step.inputs.push_back(std::move(*tensor));
+                        buffer.bytes.emplace_back()));
+      bytes += tensor.bytes();
+      buffer.step.inputs.push_back(std::move(tensor));
     }
   return Status();
 }
@@ -290,10 +278,7 @@ Status Loader::Impl::fill(Buffer &buffer) {
       // What is filled when the loader ends is thrown away.
       if (stopping.load(std::memory_order_relaxed))
         return Status();
-      if (Status status =
-              copy(routes[i], order->at(buffer.step.position + s), to);
-          !status.ok())
-        return status;
+      PARTITA_TRY(copy(routes[i], order->at(buffer.step.position + s), to));
       to += routes[i].bytes;
     }
   }
@@ -304,8 +289,7 @@ Status Loader::Impl::copy(const Route &route, int64_t sample, uint8_t *to) {
   const Dataset &from = *route.input.samples;
   if (route.conversion.isCopy())
     return from.copySample(sample, to);
-  if (Status status = from.copySample(sample, scratch); !status.ok())
-    return status;
+  PARTITA_TRY(from.copySample(sample, scratch));
   const int64_t wrong =
       route.conversion.convert(scratch, to, from.sampleElements());
   if (wrong < 0)
@@ -330,13 +314,10 @@ Loader::~Loader() = default;
 
 Expected<std::unique_ptr<Loader>>
 Loader::create(std::vector<LoaderInput> inputs, const LoaderOptions &options) {
-  if (Status status = checkInputs(inputs, options); !status.ok())
-    return status;
+  PARTITA_TRY(checkInputs(inputs, options));
   const int64_t samples = inputs.front().samples->count();
   auto impl = std::make_unique<Impl>();
-  if (Status status = impl->prepare(std::move(inputs), options, samples);
-      !status.ok())
-    return status;
+  PARTITA_TRY(impl->prepare(std::move(inputs), options, samples));
   Impl *self = impl.get();
   impl->thread = std::jthread([self] { self->run(); });
   return std::unique_ptr<Loader>(new Loader(std::move(impl)));

@@ -94,11 +94,9 @@ Expected<DatasetPointer> openNpy(const File &file,
   if (header->descr.starts_with('>') && !header->descr.ends_with('1'))
     return cannotRead(file, "its array is big-endian; save array.astype('<" +
                                 header->descr.substr(1) + "')");
-  Expected<Tensor> tensor =
-      runtime::parseNpy(file.bytes(), file.mapped, file.name, options.dtype);
-  if (!tensor)
-    return tensor.status();
-  return samplesOf(*tensor, file.name);
+  Tensor tensor = PARTITA_TRY(
+      runtime::parseNpy(file.bytes(), file.mapped, file.name, options.dtype));
+  return samplesOf(tensor, file.name);
 }
 
 Expected<DatasetPointer> openNpz(const File &file,
@@ -106,12 +104,10 @@ Expected<DatasetPointer> openNpz(const File &file,
   if (options.parts.size() > 1)
     return cannotRead(file, "name one array of it, not " +
                                 std::to_string(options.parts.size()));
-  Expected<runtime::NamedTensor> item = runtime::readNpzArray(
+  runtime::NamedTensor item = PARTITA_TRY(runtime::readNpzArray(
       file.path, options.parts.empty() ? "" : options.parts.front(),
-      options.dtype);
-  if (!item)
-    return item.status();
-  return samplesOf(item->tensor, file.name);
+      options.dtype));
+  return samplesOf(item.tensor, file.name);
 }
 
 /// A format, and which options it has.
@@ -147,10 +143,9 @@ const Format *formatOf(const File &file) {
 
 Expected<DatasetPointer> openDataset(const std::string &path,
                                      const DatasetOptions &options) {
-  Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
-  if (!mapped)
-    return mapped.status();
-  File file = {*mapped, path, "'" + path};
+  std::shared_ptr<const MappedFile> mapped =
+      PARTITA_TRY(MappedFile::open(path));
+  File file = {mapped, path, "'" + path};
   for (size_t i = 0; i < options.parts.size(); ++i)
     file.name += (i ? "," : ":") + options.parts[i];
   file.name += "'";

@@ -48,8 +48,7 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
   const Port *first = nullptr; // the first with a batch axis
   for (size_t i = 0; i < model.inputs.size(); ++i) {
     const Port &port = model.inputs[i];
-    if (Status status = checkInput(port, *inputs[i]); !status.ok())
-      return status;
+    PARTITA_TRY(checkInput(port, *inputs[i]));
     feed.tensors.push_back(*inputs[i]);
     feed.used.push_back(port.usedBy(devices) && port.bytes() > 0);
     if (port.batchAxis < 0)
@@ -157,10 +156,8 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
           "be joined: give exactly " +
           abi::countOf(model.samples(), "sample"));
     }
-    Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
-    if (!tensor)
-      return tensor.status();
-    collector.tensors.push_back(*tensor);
+    collector.tensors.push_back(
+        PARTITA_TRY(Tensor::allocate(port.dtype, shape)));
     collector.used.push_back(port.usedBy(devices) && port.bytes() > 0);
   }
   for (auto &lane : collector.staging)

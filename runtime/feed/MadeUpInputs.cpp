@@ -88,14 +88,12 @@ Status makeUpMissing(const Model &model, int micro_batches,
     std::vector<int64_t> shape = port.shape;
     if (port.batchAxis >= 0)
       shape[size_t(port.batchAxis)] = given * port.samples() / perBatch;
-    Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
-    if (!tensor)
-      return tensor.status();
+    Tensor tensor = PARTITA_TRY(Tensor::allocate(port.dtype, shape));
     const int64_t size = runtime::elementBytes(port.dtype);
-    for (int64_t e = 0; e < tensor->elements(); ++e)
+    for (int64_t e = 0; e < tensor.elements(); ++e)
       writeRandom(port.dtype, scramble((uint64_t(i) << 48) + uint64_t(e)),
-                  tensor->mutableData() + e * size);
-    inputs[i] = *tensor;
+                  tensor.mutableData() + e * size);
+    inputs[i] = tensor;
   }
   return Status();
 }

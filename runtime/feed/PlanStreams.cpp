@@ -56,12 +56,9 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
   if (plans > 1)
     options.devices_lock = std::make_shared<TicketLock>();
   for (size_t plan = 0; plan < plans; ++plan) {
-    Expected<std::unique_ptr<Stream>> stream =
-        Stream::create(self->choice.model(plan), session, options,
-                       self->choice.ofSeveral(plan));
-    if (!stream)
-      return stream.status();
-    self->streams.push_back(std::move(*stream));
+    self->streams.push_back(
+        PARTITA_TRY(Stream::create(self->choice.model(plan), session, options,
+                                   self->choice.ofSeveral(plan))));
   }
   self->begins.resize(size_t(self->choice.model(0).plan->sequences()));
   if (session.shared)
@@ -92,36 +89,30 @@ Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
                                        const std::vector<Tensor> &inputs,
                                        const std::vector<uint8_t *> &outputs,
                                        int sequence) {
-  if (Status status = checkSequence(sequence); !status.ok())
-    return status;
-  Expected<PlanChoice::Choice> chosen = choice.choose(sizes);
-  if (!chosen)
-    return chosen.status();
-  Stream &stream = *streams[chosen->plan];
+  PARTITA_TRY(checkSequence(sequence));
+  PlanChoice::Choice chosen = PARTITA_TRY(choice.choose(sizes));
+  Stream &stream = *streams[chosen.plan];
   auto numbered = [&](uint64_t ticket) {
-    return ticket * streams.size() + chosen->plan;
+    return ticket * streams.size() + chosen.plan;
   };
-  if (!chosen->padded) {
-    Expected<uint64_t> ticket = submit(chosen->plan, inputs, outputs, sequence);
+  if (!chosen.padded) {
+    Expected<uint64_t> ticket = submit(chosen.plan, inputs, outputs, sequence);
     return ticket ? Expected<uint64_t>(numbered(*ticket)) : ticket;
   }
-  const size_t places = choice.model(chosen->plan).outputs.size();
+  const size_t places = choice.model(chosen.plan).outputs.size();
   if (outputs.size() != places ||
       std::count(outputs.begin(), outputs.end(), nullptr) != 0)
     return Status::error("there is not a place for each of the " +
                          std::to_string(places) + " outputs");
   std::vector<Tensor> whole;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    Expected<Tensor> input = choice.pad(*chosen, i, inputs[i]);
-    if (!input)
-      return input.status();
-    whole.push_back(std::move(*input));
+    whole.push_back(PARTITA_TRY(choice.pad(chosen, i, inputs[i])));
   }
   Expected<uint64_t> ticket = stream.submit(whole);
   if (!ticket)
     return ticket;
   std::lock_guard<std::mutex> lock(mutex);
-  padded.emplace(numbered(*ticket), Padded{*chosen, outputs});
+  padded.emplace(numbered(*ticket), Padded{chosen, outputs});
   return numbered(*ticket);
 }
 
@@ -140,11 +131,9 @@ Status PlanStreams::wait(uint64_t ticket) {
   if (!answer)
     return answer.status();
   for (size_t i = 0; i < mine.outputs.size(); ++i) {
-    Expected<Tensor> output = choice.cut(mine.choice, i, answer->outputs[i]);
-    if (!output)
-      return output.status();
-    if (output->bytes())
-      std::memcpy(mine.outputs[i], output->data(), size_t(output->bytes()));
+    Tensor output = PARTITA_TRY(choice.cut(mine.choice, i, answer->outputs[i]));
+    if (output.bytes())
+      std::memcpy(mine.outputs[i], output.data(), size_t(output.bytes()));
   }
   return Status();
 }
@@ -185,8 +174,7 @@ Expected<uint64_t> PlanStreams::submit(size_t plan,
 }
 
 Status PlanStreams::readState(int64_t state, void *to, int sequence) {
-  if (Status status = checkSequence(sequence); !status.ok())
-    return status;
+  PARTITA_TRY(checkSequence(sequence));
   const abi::Plan &plan = *choice.model(choice.largest()).plan;
   const abi::State &table = *plan.states()->Get(unsigned(state));
   {
@@ -210,8 +198,7 @@ Status PlanStreams::readState(int64_t state, void *to, int sequence) {
 }
 
 Status PlanStreams::writeState(int64_t state, const void *from, int sequence) {
-  if (Status status = checkSequence(sequence); !status.ok())
-    return status;
+  PARTITA_TRY(checkSequence(sequence));
   const abi::Plan &plan = *choice.model(choice.largest()).plan;
   return streams[choice.largest()]->whenIdle([&](runtime::Session &session) {
     auto write = [&](int64_t number, const void *bytes) {
@@ -232,19 +219,16 @@ Status PlanStreams::writeState(int64_t state, const void *from, int sequence) {
       begins[size_t(sequence)] = false;
     }
     for (int64_t i = 0; is_new && i < runtime::length(plan.states()); ++i)
-      if (Status status = clear(i); !status.ok())
-        return status;
+      PARTITA_TRY(clear(i));
     // The entries of a ring come in their order.
     const int place = plan.states()->Get(unsigned(state))->ring_place();
-    if (Status status = place < 0 ? Status() : clear(place); !status.ok())
-      return status;
+    PARTITA_TRY(place < 0 ? Status() : clear(place));
     return write(state, from);
   });
 }
 
 Status PlanStreams::reset(int sequence) {
-  if (Status status = checkSequence(sequence); !status.ok())
-    return status;
+  PARTITA_TRY(checkSequence(sequence));
   std::lock_guard<std::mutex> lock(mutex);
   begins[size_t(sequence)] = true;
   return Status();

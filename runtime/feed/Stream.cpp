@@ -203,9 +203,7 @@ Status Stream::Impl::describe(StreamPlan &plan) const {
       hasAxes |= port.batchAxis >= 0;
   plan.perBatch = hasAxes ? plan.model.samples() : 1;
   plan.perStep = plan.perBatch * plan.model.microBatches;
-  if (Status status = describe(plan, plan.model.inputs, hasAxes, plan.inputs);
-      !status.ok())
-    return status;
+  PARTITA_TRY(describe(plan, plan.model.inputs, hasAxes, plan.inputs));
   return describe(plan, plan.model.outputs, hasAxes, plan.outputs);
 }
 
@@ -216,8 +214,7 @@ Status Stream::Impl::describe() {
                          std::string(runtime::text(model.plan->mixes())) +
                          "; leave out the delay");
   for (StreamPlan &plan : plans)
-    if (Status status = describe(plan); !status.ok())
-      return status;
+    PARTITA_TRY(describe(plan));
   if (options.queued_samples <= 0)
     options.queued_samples = Session::kMostSteps * plans.back().perStep;
   return Status();
@@ -233,8 +230,7 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
   int64_t samples = 1;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port &port = *inputs[i].port;
-    if (Status status = checkInput(port, given[i]); !status.ok())
-      return status;
+    PARTITA_TRY(checkInput(port, given[i]));
     if (port.batchAxis < 0)
       continue;
     const int64_t entries = given[i].shape()[size_t(port.batchAxis)];
@@ -246,8 +242,7 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
     samples = mine;
   }
   // Requests of whole micro-batches share none.
-  if (Status status = model.checkSamples(samples); !status.ok())
-    return status;
+  PARTITA_TRY(model.checkSamples(samples));
   return samples;
 }
 
@@ -273,10 +268,8 @@ Status Stream::Impl::start() {
 
 Status Stream::Impl::load() {
   for (StreamPlan &plan : plans) {
-    auto made = Session::create(plan.model.artifact, sessionOptions);
-    if (!made)
-      return made.status();
-    plan.session = std::move(*made);
+    plan.session =
+        PARTITA_TRY(Session::create(plan.model.artifact, sessionOptions));
     if (const std::string &own = plan.session->remark(); !own.empty())
       remark += (remark.empty() ? "" : "\n") + own;
     overlaps |= plan.session->overlapsSteps();
@@ -726,29 +719,23 @@ Stream::create(const Model &model, const runtime::SessionOptions &session,
                const StreamOptions &options,
                const std::vector<const Model *> &several) {
   auto impl = std::make_unique<Impl>(model, session, options, several);
-  if (Status status = impl->describe(); !status.ok())
-    return status;
-  if (Status status = impl->start(); !status.ok())
-    return status;
+  PARTITA_TRY(impl->describe());
+  PARTITA_TRY(impl->start());
   return std::unique_ptr<Stream>(new Stream(std::move(impl)));
 }
 
 Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
-  Expected<int64_t> samples = impl->check(inputs);
-  if (!samples)
-    return samples.status();
+  int64_t samples = PARTITA_TRY(impl->check(inputs));
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
-  request->samples = *samples;
+  request->samples = samples;
   for (const Impl::StreamPort &output : impl->plans.front().outputs) {
     std::vector<int64_t> shape = output.port->shape;
     if (output.port->batchAxis >= 0)
-      shape[size_t(output.port->batchAxis)] = *samples * output.perSample;
-    Expected<Tensor> tensor = Tensor::allocate(output.port->dtype, shape);
-    if (!tensor)
-      return tensor.status();
-    request->places.push_back(tensor->mutableData());
-    request->outputs.push_back(std::move(*tensor));
+      shape[size_t(output.port->batchAxis)] = samples * output.perSample;
+    Tensor tensor = PARTITA_TRY(Tensor::allocate(output.port->dtype, shape));
+    request->places.push_back(tensor.mutableData());
+    request->outputs.push_back(std::move(tensor));
   }
   return impl->accept(std::move(request));
 }
@@ -756,9 +743,7 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
 Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
                                   const std::vector<uint8_t *> &outputs,
                                   int sequence, bool begins) {
-  Expected<int64_t> samples = impl->check(inputs);
-  if (!samples)
-    return samples.status();
+  int64_t samples = PARTITA_TRY(impl->check(inputs));
   const std::vector<Impl::StreamPort> &ports = impl->plans.front().outputs;
   if (outputs.size() != ports.size())
     return Status::error("the model has " +
@@ -775,7 +760,7 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
                          std::to_string(impl->model.plan->sequences()));
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
-  request->samples = *samples;
+  request->samples = samples;
   request->places = outputs;
   request->sequence = sequence;
   request->begins = begins;

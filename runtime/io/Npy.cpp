@@ -157,42 +157,37 @@ Expected<Tensor> parse(std::span<const uint8_t> bytes,
                        std::shared_ptr<const void> owner,
                        std::optional<DType> expected) {
   size_t position = 0;
-  Expected<NpyHeader> header = readNpyHeader(bytes, position);
-  if (!header)
-    return header.status();
+  NpyHeader header = PARTITA_TRY(readNpyHeader(bytes, position));
 
-  Expected<Format> format = elementFormat(header->descr, expected);
-  if (!format)
-    return format.status();
-  const int64_t size = elementBytes(format->dtype);
-  std::optional<int64_t> count = elementCount(header->shape);
+  Format format = PARTITA_TRY(elementFormat(header.descr, expected));
+  const int64_t size = elementBytes(format.dtype);
+  std::optional<int64_t> count = elementCount(header.shape);
   const uint64_t available = bytes.size() - position;
   if (!count || uint64_t(*count) * uint64_t(size) != available)
     return Status::error(
-        "its header says " + std::string(dtypeName(format->dtype)) + " " +
-        shapeText(header->shape) +
+        "its header says " + std::string(dtypeName(format.dtype)) + " " +
+        shapeText(header.shape) +
         (count ? ", that is " + std::to_string(*count * size) + " bytes" : "") +
         ", but " + std::to_string(available) + " bytes follow");
 
-  Tensor mapped = Tensor::refer(format->dtype, header->shape,
+  Tensor mapped = Tensor::refer(format.dtype, header.shape,
                                 bytes.data() + position, std::move(owner));
   bool normalise = false;
-  if (Status status = checkValues(*format, mapped, normalise); !status.ok())
-    return status;
-  const bool reorder = header->fortranOrder && header->shape.size() > 1;
-  if (!reorder && !format->swap && !normalise)
+  PARTITA_TRY(checkValues(format, mapped, normalise));
+  const bool reorder = header.fortranOrder && header.shape.size() > 1;
+  if (!reorder && !format.swap && !normalise)
     return mapped;
-  Expected<Tensor> owned = Tensor::allocate(format->dtype, header->shape);
+  Expected<Tensor> owned = Tensor::allocate(format.dtype, header.shape);
   if (!owned)
     return owned;
   uint8_t *data = owned->mutableData();
   if (*count == 0)
     return owned;
   if (reorder)
-    fromFortranOrder(mapped.data(), data, header->shape, size);
+    fromFortranOrder(mapped.data(), data, header.shape, size);
   else
     std::memcpy(data, mapped.data(), size_t(mapped.bytes()));
-  if (format->swap)
+  if (format.swap)
     swapBytes(data, *count, size);
   if (normalise)
     for (int64_t i = 0; i < *count; ++i)
@@ -227,11 +222,9 @@ Expected<Tensor> parseNpy(std::span<const uint8_t> bytes,
 
 Expected<Tensor> readNpy(const std::string &path,
                          std::optional<DType> expected) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  return parseNpy(std::span((*file)->data(), (*file)->size()), *file,
-                  "'" + path + "'", expected);
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  return parseNpy(std::span(file->data(), file->size()), file, "'" + path + "'",
+                  expected);
 }
 
 std::string npyHeader(const Tensor &tensor) {

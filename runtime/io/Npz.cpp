@@ -132,14 +132,10 @@ Expected<NamedTensor> readArray(zip_t *archive, const Entry &entry,
                                 std::optional<abi::DType> expected) {
   const std::string where = "'" + entry.name + ".npy' in '" + path + "'";
   std::shared_ptr<const void> owner;
-  Expected<std::span<const uint8_t>> bytes =
-      readEntry(archive, entry.info, owner, where);
-  if (!bytes)
-    return bytes.status();
-  Expected<Tensor> tensor = parseNpy(*bytes, owner, where, expected);
-  if (!tensor)
-    return tensor.status();
-  return NamedTensor{entry.name, *tensor};
+  std::span<const uint8_t> bytes =
+      PARTITA_TRY(readEntry(archive, entry.info, owner, where));
+  Tensor tensor = PARTITA_TRY(parseNpy(bytes, owner, where, expected));
+  return NamedTensor{entry.name, tensor};
 }
 
 /// A file that is mapped for as long as the archive in it is open.
@@ -149,35 +145,24 @@ struct MappedArchive {
 };
 
 Expected<MappedArchive> openMapped(const std::string &path) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  if ((*file)->size() == 0)
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  if (file->size() == 0)
     return Status::error("cannot read '" + path + "': it is empty");
-  Expected<Archive> archive = openArchive(*file, path);
-  if (!archive)
-    return archive.status();
-  return MappedArchive{*file, std::move(*archive)};
+  Archive archive = PARTITA_TRY(openArchive(file, path));
+  return MappedArchive{file, std::move(archive)};
 }
 
 } // namespace
 
 Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
                                            const ExpectedType &expected) {
-  Expected<MappedArchive> mapped = openMapped(path);
-  if (!mapped)
-    return mapped.status();
-  zip_t *archive = mapped->archive.get();
-  Expected<std::vector<Entry>> entries = listEntries(archive, path);
-  if (!entries)
-    return entries.status();
+  MappedArchive mapped = PARTITA_TRY(openMapped(path));
+  zip_t *archive = mapped.archive.get();
+  std::vector<Entry> entries = PARTITA_TRY(listEntries(archive, path));
   std::vector<NamedTensor> tensors;
-  for (const Entry &entry : *entries) {
-    Expected<NamedTensor> item = readArray(
-        archive, entry, path, expected ? expected(entry.name) : std::nullopt);
-    if (!item)
-      return item.status();
-    tensors.push_back(std::move(*item));
+  for (const Entry &entry : entries) {
+    tensors.push_back(PARTITA_TRY(readArray(
+        archive, entry, path, expected ? expected(entry.name) : std::nullopt)));
   }
   return tensors;
 }
@@ -185,17 +170,13 @@ Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
 Expected<NamedTensor> readNpzArray(const std::string &path,
                                    const std::string &name,
                                    std::optional<abi::DType> expected) {
-  Expected<MappedArchive> mapped = openMapped(path);
-  if (!mapped)
-    return mapped.status();
-  zip_t *archive = mapped->archive.get();
-  Expected<std::vector<Entry>> entries = listEntries(archive, path);
-  if (!entries)
-    return entries.status();
-  if (name.empty() && entries->size() == 1)
-    return readArray(archive, entries->front(), path, expected);
+  MappedArchive mapped = PARTITA_TRY(openMapped(path));
+  zip_t *archive = mapped.archive.get();
+  std::vector<Entry> entries = PARTITA_TRY(listEntries(archive, path));
+  if (name.empty() && entries.size() == 1)
+    return readArray(archive, entries.front(), path, expected);
   std::vector<std::string> names;
-  for (const Entry &entry : *entries) {
+  for (const Entry &entry : entries) {
     if (entry.name == name && !name.empty())
       return readArray(archive, entry, path, expected);
     names.push_back(entry.name);
@@ -213,12 +194,10 @@ Status writeNpz(const std::string &path,
   // libzip deletes an archive that would be empty.
   if (tensors.empty())
     return Status::error("cannot write '" + path + "': there are no tensors");
-  Expected<std::unique_ptr<PendingFile>> pending =
-      PendingFile::create(path, files::NewFile::Writer::library);
-  if (!pending)
-    return pending.status();
+  std::unique_ptr<PendingFile> pending =
+      PARTITA_TRY(PendingFile::create(path, files::NewFile::Writer::library));
   int code = 0;
-  Archive archive(zip_open((*pending)->temporaryPath().c_str(),
+  Archive archive(zip_open(pending->temporaryPath().c_str(),
                            ZIP_CREATE | ZIP_TRUNCATE, &code));
   if (!archive)
     return Status::error("cannot write '" + path + "': libzip's error " +
@@ -261,7 +240,7 @@ Status writeNpz(const std::string &path,
   if (zip_close(archive.get()) != 0)
     return fail();
   archive.release(); // closed
-  return (*pending)->commit();
+  return pending->commit();
 }
 
 } // namespace partita::runtime

@@ -56,10 +56,8 @@ Expected<Tensor> Tensor::allocate(abi::DType dtype,
   int64_t bytes = *count * elementBytes(dtype);
   if (bytes >= kLarge) {
     const std::string what = "a tensor of shape " + shapeText(shape);
-    Expected<Arena> mapped = Arena::map(size_t(bytes), what.c_str());
-    if (!mapped)
-      return mapped.status();
-    auto owner = std::make_shared<Arena>(std::move(*mapped));
+    Arena mapped = PARTITA_TRY(Arena::map(size_t(bytes), what.c_str()));
+    auto owner = std::make_shared<Arena>(std::move(mapped));
     uint8_t *data = owner->data();
     Tensor tensor = refer(dtype, std::move(shape), data, std::move(owner));
     tensor.writable = data;

@@ -34,21 +34,15 @@ Status writeFolder(const std::string &path,
   // All files are complete before the first takes its name.
   std::vector<std::unique_ptr<PendingFile>> files;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    Expected<std::unique_ptr<PendingFile>> file =
-        PendingFile::create((fs::path(path) / (names[i] + ".npy")).string());
-    if (!file)
-      return file.status();
+    std::unique_ptr<PendingFile> file = PARTITA_TRY(
+        PendingFile::create((fs::path(path) / (names[i] + ".npy")).string()));
     const Tensor &tensor = tensors[i].tensor;
-    if (Status status = (*file)->write(npyHeader(tensor)); !status.ok())
-      return status;
-    if (Status status = (*file)->write({tensor.data(), size_t(tensor.bytes())});
-        !status.ok())
-      return status;
-    files.push_back(std::move(*file));
+    PARTITA_TRY(file->write(npyHeader(tensor)));
+    PARTITA_TRY(file->write({tensor.data(), size_t(tensor.bytes())}));
+    files.push_back(std::move(file));
   }
   for (std::unique_ptr<PendingFile> &file : files)
-    if (Status status = file->commit(); !status.ok())
-      return status;
+    PARTITA_TRY(file->commit());
   return Status();
 }
 
@@ -61,10 +55,8 @@ Expected<Tensor> readTensor(const std::string &path,
   if (path.ends_with(".npy"))
     return readNpy(path, expected);
   if (path.ends_with(".pb")) {
-    Expected<NamedTensor> item = readTensorProto(path);
-    if (!item)
-      return item.status();
-    return item->tensor;
+    NamedTensor item = PARTITA_TRY(readTensorProto(path));
+    return item.tensor;
   }
   return Status::error("cannot read '" + path +
                        "': its name must end in .npy, .npz or .pb");
@@ -102,8 +94,7 @@ Status checkOutputPath(const std::string &path) {
 
 Status writeTensors(const std::string &path,
                     const std::vector<NamedTensor> &tensors) {
-  if (Status status = checkOutputPath(path); !status.ok())
-    return status;
+  PARTITA_TRY(checkOutputPath(path));
   if (isArchive(path))
     return writeNpz(path, tensors);
   std::error_code error;

@@ -162,9 +162,7 @@ Expected<NamedTensor> convert(const io::TensorFile &file) {
                          "of a tensor; only whole tensors are supported");
   if (!file.has_data_type())
     return Status::error("it has no element type");
-  Expected<DType> dtype = dtypeOf(file.data_type());
-  if (!dtype)
-    return dtype.status();
+  DType dtype = PARTITA_TRY(dtypeOf(file.data_type()));
   if (file.data_location() == kExternal)
     return Status::error("its data are in another file; only tensors that "
                          "hold their data are supported here");
@@ -177,17 +175,15 @@ Expected<NamedTensor> convert(const io::TensorFile &file) {
   if (uint64_t(*count) / 8 > file.ByteSizeLong())
     return Status::error("its shape " + shapeText(shape) +
                          " has more elements than the file holds");
-  Expected<Tensor> tensor = Tensor::allocate(*dtype, std::move(shape));
-  if (!tensor)
-    return tensor.status();
-  Status status = file.has_raw_data() ? fillFromRaw(file, *tensor)
-                                      : fillFromFields(file, *tensor);
+  Tensor tensor = PARTITA_TRY(Tensor::allocate(dtype, std::move(shape)));
+  Status status = file.has_raw_data() ? fillFromRaw(file, tensor)
+                                      : fillFromFields(file, tensor);
   if (!status.ok())
     return status;
-  if (*dtype == DType::boolean)
-    for (int64_t i = 0; i < tensor->elements(); ++i)
-      tensor->mutableData()[i] = tensor->data()[i] != 0;
-  return NamedTensor{file.name(), *tensor};
+  if (dtype == DType::boolean)
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      tensor.mutableData()[i] = tensor.data()[i] != 0;
+  return NamedTensor{file.name(), tensor};
 }
 
 /// Fields that the message does not have: it is a message of another kind.
@@ -220,16 +216,12 @@ convert(const io::OptionalFile &file) {
   if (hasForeignFields(file))
     return Status::error("it is not an OptionalProto (is it a TensorProto?)");
   if (file.has_tensor_value()) {
-    Expected<NamedTensor> tensor = convert(file.tensor_value());
-    if (!tensor)
-      return tensor.status();
-    return Value(std::vector<Tensor>{tensor->tensor});
+    NamedTensor tensor = PARTITA_TRY(convert(file.tensor_value()));
+    return Value(std::vector<Tensor>{tensor.tensor});
   }
   if (file.has_sequence_value()) {
-    Expected<std::vector<Tensor>> tensors = convert(file.sequence_value());
-    if (!tensors)
-      return tensors.status();
-    return Value(std::move(*tensors));
+    std::vector<Tensor> tensors = PARTITA_TRY(convert(file.sequence_value()));
+    return Value(std::move(tensors));
   }
   if (file.has_sparse_tensor_value() || file.has_map_value() ||
       file.has_optional_value())
@@ -263,11 +255,9 @@ auto parse(std::span<const uint8_t> bytes, const std::string &where,
 template <typename File>
 auto read(const std::string &path, const char *kind)
     -> decltype(convert(std::declval<File>())) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  return parse<File>(std::span((*file)->data(), (*file)->size()),
-                     "'" + path + "'", kind);
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  return parse<File>(std::span(file->data(), file->size()), "'" + path + "'",
+                     kind);
 }
 
 } // namespace
@@ -280,10 +270,8 @@ Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
 }
 
 Expected<NamedTensor> readTensorProto(const std::string &path) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  return parseTensorProto(std::span((*file)->data(), (*file)->size()),
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  return parseTensorProto(std::span(file->data(), file->size()),
                           "'" + path + "'");
 }
 
@@ -322,12 +310,9 @@ Status writeTensorProto(const std::string &path, const NamedTensor &item) {
   if (file.ByteSizeLong() > size_t(std::numeric_limits<int>::max()))
     return Status::error("cannot write '" + path +
                          "': a .pb file holds at most 2 GiB; use .npz");
-  Expected<std::unique_ptr<PendingFile>> pending = PendingFile::create(path);
-  if (!pending)
-    return pending.status();
-  if (Status status = (*pending)->write(file.SerializeAsString()); !status.ok())
-    return status;
-  return (*pending)->commit();
+  std::unique_ptr<PendingFile> pending = PARTITA_TRY(PendingFile::create(path));
+  PARTITA_TRY(pending->write(file.SerializeAsString()));
+  return pending->commit();
 }
 
 } // namespace partita::runtime

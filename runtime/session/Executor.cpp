@@ -90,14 +90,11 @@ Executor::create(const abi::Plan &plan, int index,
                  Communicator &comm, const Mesh &mesh) {
   std::unique_ptr<Executor> self(
       new Executor(plan, index, options, comm, mesh));
-  auto device =
-      driver.create(plan, index, weights, options.deviceOptions(), cores);
-  if (!device)
-    return device.status();
-  self->device = std::move(*device);
+  auto device = PARTITA_TRY(
+      driver.create(plan, index, weights, options.deviceOptions(), cores));
+  self->device = std::move(device);
   comm.attach(index, *self->device);
-  if (Status status = self->prepare(); !status.ok())
-    return status;
+  PARTITA_TRY(self->prepare());
   return self;
 }
 
@@ -120,16 +117,14 @@ Status Executor::prepare() {
       direct[slot] = directSlot(slot, port);
       movable.push_back(slot);
     }
-  if (Status status = device->letMove(movable); !status.ok())
-    return status;
+  PARTITA_TRY(device->letMove(movable));
   steps.resize(device->isHost() ? 1 : Device::kMostSteps);
   last = steps.data();
   entries.resize(static_cast<size_t>(length(program.actions())));
   for (size_t i = 0; i < entries.size(); ++i) {
     const abi::ProgramAction action =
         actionOf(program, static_cast<int64_t>(i));
-    if (Status status = prepareEntry(action, entries[i]); !status.ok())
-      return status;
+    PARTITA_TRY(prepareEntry(action, entries[i]));
     most_events += 1;
     if (action.kind == abi::ActionKind::run)
       most_events += static_cast<size_t>(
@@ -269,10 +264,8 @@ Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
   makeEnd(action, entry);
   if (action.kind != abi::ActionKind::run)
     return Status();
-  auto instance = device->prepare(action.subject);
-  if (!instance)
-    return instance.status();
-  entry.instance = *instance;
+  auto instance = PARTITA_TRY(device->prepare(action.subject));
+  entry.instance = instance;
   for (size_t i = 0; i < entry.instance->movable().size(); ++i)
     entry.movable.push_back({i, &direct.at(entry.instance->movable()[i].slot)});
   return Status();
@@ -516,8 +509,7 @@ Status Executor::finish(CarriedWait &wait) {
 
 Status Executor::finishSends() {
   for (CarriedWait &wait : carried)
-    if (Status status = finish(wait); !status.ok())
-      return status;
+    PARTITA_TRY(finish(wait));
   Queue &queue = device->queue();
   return queue.synchronize(queue.record());
 }
@@ -556,26 +548,20 @@ Status Executor::runSteps(const StepBinding &binding) {
   if (search)
     search->clear();
   if (measure) {
-    if (Status status = finishSends(); !status.ok())
-      return status;
+    PARTITA_TRY(finishSends());
     std::fill(image.begin(), image.end(), kUntouched);
-    if (Status status =
-            device->queue().copyIn(device->arena(), image.data(), image.size());
-        !status.ok())
-      return status;
+    PARTITA_TRY(
+        device->queue().copyIn(device->arena(), image.data(), image.size()));
   }
   if (binding.begins)
-    if (Status status = beginSequences(binding); !status.ok())
-      return status;
+    PARTITA_TRY(beginSequences(binding));
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry &entry = entries[i];
     if (entry.fed >= binding.micro_batches)
       continue;
     int64_t begin = profile ? now() : 0;
     for (int wait : entry.before)
-      if (Status status = finish(carried[static_cast<size_t>(wait)]);
-          !status.ok())
-        return status;
+      PARTITA_TRY(finish(carried[static_cast<size_t>(wait)]));
     if (Status status = execute(entry, binding); !status.ok())
       return explain(entry, status);
     if (profile)
@@ -611,9 +597,7 @@ Status Executor::beginSequences(const StepBinding &binding) {
           status = clear(place);
       return status;
     };
-    if (Status status = forEachCopy(state, binding.sequence, clearEach);
-        !status.ok())
-      return status;
+    PARTITA_TRY(forEachCopy(state, binding.sequence, clearEach));
   }
   return Status();
 }
@@ -665,14 +649,13 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
 }
 
 Status Executor::borrow(const Entry &entry) {
-  auto at = entry.receiver->borrow(entry.micro_batch, entry.data, entry.bytes);
-  if (!at)
-    return at.status();
+  auto at = PARTITA_TRY(
+      entry.receiver->borrow(entry.micro_batch, entry.data, entry.bytes));
   uint8_t *&borrowed =
       entry.direct->borrowed[entry.direct->copyOf(entry.micro_batch)];
-  borrowed = const_cast<uint8_t *>(*at);
-  if (reinterpret_cast<uintptr_t>(*at) % entry.direct->alignment) {
-    std::memcpy(entry.data, *at, static_cast<size_t>(entry.bytes));
+  borrowed = const_cast<uint8_t *>(at);
+  if (reinterpret_cast<uintptr_t>(at) % entry.direct->alignment) {
+    std::memcpy(entry.data, at, static_cast<size_t>(entry.bytes));
     borrowed = entry.data;
   }
   return Status();
@@ -695,8 +678,7 @@ Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
     entry.instance->move(which, slot->place(entry, binding));
   if (search) {
     Queue &queue = device->queue();
-    if (Status status = queue.synchronize(queue.record()); !status.ok())
-      return status;
+    PARTITA_TRY(queue.synchronize(queue.record()));
     search->begin(static_cast<int>(&entry - entries.data()),
                   firstOf(binding.sequence) + entry.micro_batch, entry.fed);
   }
@@ -778,10 +760,8 @@ Status Executor::forEachCopy(int state, int sequence, Visit visit) const {
   const bool differ = described.role() == abi::StateRole::carried;
   for (int copy = 0; copy < copies; ++copy) {
     const int fed = copy * mesh.replicas() + mesh.replica(index);
-    if (Status status = visit(device->slot(slot, first + copy),
-                              differ ? fed * described.bytes() : 0);
-        !status.ok())
-      return status;
+    PARTITA_TRY(visit(device->slot(slot, first + copy),
+                      differ ? fed * described.bytes() : 0));
   }
   return Status();
 }

@@ -188,10 +188,7 @@ Status Session::Impl::loadDrivers() {
                            text(device.name()) +
                            "' is of a kind that this program does not have: "
                            "compile the model for another --target");
-    auto loaded = type->load(*artifact, options.deviceOptions());
-    if (!loaded)
-      return loaded.status();
-    driver = std::move(*loaded);
+    driver = PARTITA_TRY(type->load(*artifact, options.deviceOptions()));
   }
   return Status();
 }
@@ -254,8 +251,7 @@ Status Session::Impl::load() {
     return Status::error("a device cannot have " +
                          std::to_string(options.threads_per_device) +
                          " threads: give 1 to " + std::to_string(kMostThreads));
-  if (Status status = chooseDevices(); !status.ok())
-    return status;
+  PARTITA_TRY(chooseDevices());
   // A step that has written states cannot be computed again.
   options.keep_nan |= plan().full_steps();
   for (int64_t i = 0; i < length(plan().weights()); ++i)
@@ -263,23 +259,19 @@ Status Session::Impl::load() {
   cores = availableCores();
   mesh = std::make_unique<Mesh>(plan());
 
-  if (Status status = loadDrivers(); !status.ok())
-    return status;
-  if (Status status = checkWeights(); !status.ok())
-    return status;
+  PARTITA_TRY(loadDrivers());
+  PARTITA_TRY(checkWeights());
   if (!comm) {
     bool room = workers.size() * options.threads_per_device <= cores.size();
     comm = std::make_shared<LocalCommunicator>(
         linksOf(plan(), *mesh), plan().micro_batches(), options.timeout_s, room,
         collectivesOf(plan(), *mesh));
     if (isWhole()) {
-      auto made = nccl::withNccl(comm, trafficOf(plan(), *mesh),
-                                 gpusOf(plan(), options.places), {},
-                                 options.timeout_s, nccl::loadLibrary());
-      if (!made)
-        return made.status();
-      comm = made->communicator;
-      remark = made->remark;
+      auto made = PARTITA_TRY(nccl::withNccl(
+          comm, trafficOf(plan(), *mesh), gpusOf(plan(), options.places), {},
+          options.timeout_s, nccl::loadLibrary()));
+      comm = made.communicator;
+      remark = made.remark;
     }
     connects = true;
   }
@@ -340,8 +332,7 @@ Status Session::Impl::start() {
   if (failed)
     return failure;
   if (connects)
-    if (Status status = comm->connect(); !status.ok())
-      return status;
+    PARTITA_TRY(comm->connect());
   size_t most = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
     if (const std::string more = workers[i].executor->remark(); !more.empty())
@@ -539,8 +530,7 @@ Session::create(std::shared_ptr<const Artifact> artifact,
   impl->artifact = std::move(artifact);
   impl->options = options;
   impl->comm = std::move(comm);
-  if (Status status = impl->load(); !status.ok())
-    return status;
+  PARTITA_TRY(impl->load());
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
@@ -554,8 +544,7 @@ Expected<uint64_t> Session::submit(const StepBinding &binding) {
   if (impl->failed)
     return Status::error("the session has failed before: " +
                          impl->failure.message());
-  if (Status status = impl->checkBinding(binding); !status.ok())
-    return status;
+  PARTITA_TRY(impl->checkBinding(binding));
   for (Impl::Step &step : impl->steps) {
     if (step.taken)
       continue;
@@ -614,8 +603,7 @@ const std::vector<NanOrigin> &Session::nanOrigins() const {
 
 Status Session::settle() {
   for (const Impl::Worker &worker : impl->workers)
-    if (Status status = worker.executor->finishSends(); !status.ok())
-      return status;
+    PARTITA_TRY(worker.executor->finishSends());
   return Status();
 }
 
@@ -645,9 +633,7 @@ Status Session::writeState(int state, const void *from, int sequence) {
   for (const Impl::Worker &worker : impl->workers)
     if (worker.executor->hasState(state)) {
       found = true;
-      if (Status status = worker.executor->writeState(state, from, sequence);
-          !status.ok())
-        return status;
+      PARTITA_TRY(worker.executor->writeState(state, from, sequence));
     }
   return found ? Status()
                : Status::error("no device of this process has the state " +

@@ -102,11 +102,9 @@ std::string CheckpointFolder::path(const std::string &name) const {
 }
 
 Expected<std::vector<int64_t>> CheckpointFolder::steps() const {
-  Expected<std::vector<std::string>> names = namesIn(folder);
-  if (!names)
-    return names.status();
+  std::vector<std::string> names = PARTITA_TRY(namesIn(folder));
   std::vector<int64_t> steps;
-  for (const std::string &name : *names)
+  for (const std::string &name : names)
     if (std::optional<int64_t> step = stepOf(name))
       steps.push_back(*step);
   // Not in the order of names, once there are more than eight digits.
@@ -115,13 +113,11 @@ Expected<std::vector<int64_t>> CheckpointFolder::steps() const {
 }
 
 Status CheckpointFolder::maySaveAfter(int64_t step) const {
-  Expected<std::vector<int64_t>> steps = this->steps();
-  if (!steps)
-    return steps.status();
-  if (!steps->empty() && steps->back() > step)
+  std::vector<int64_t> steps = PARTITA_TRY(this->steps());
+  if (!steps.empty() && steps.back() > step)
     return Status::error("'" + folder + "' has checkpoints after step " +
                          std::to_string(step) + " (up to " +
-                         nameOf(steps->back()) +
+                         nameOf(steps.back()) +
                          "): train in another folder, or remove them");
   return Status();
 }
@@ -194,24 +190,19 @@ Status CheckpointFolder::publish(const std::string &partial,
 }
 
 Status CheckpointFolder::removeLeftovers() const {
-  Expected<std::vector<std::string>> names = namesIn(folder);
-  if (!names)
-    return names.status();
-  for (const std::string &name : *names)
+  std::vector<std::string> names = PARTITA_TRY(namesIn(folder));
+  for (const std::string &name : names)
     if (name.starts_with(kPartial) || name.starts_with(kRemoved))
-      if (Status status = removeFolder(calls, path(name)); !status.ok())
-        return status;
+      PARTITA_TRY(removeFolder(calls, path(name)));
   return Status();
 }
 
 Status CheckpointFolder::removeOld(int64_t newest) const {
-  Expected<std::vector<int64_t>> steps = this->steps();
-  if (!steps)
-    return steps.status();
+  std::vector<int64_t> steps = PARTITA_TRY(this->steps());
   int64_t best = newest;
   std::optional<double> best_value;
   // Of equals the earlier: it stays where it is.
-  for (int64_t step : *steps) {
+  for (int64_t step : steps) {
     if (retention.metric.empty())
       break;
     Expected<TrainerFile> trainer = readTrainerFile(path(nameOf(step)));
@@ -228,11 +219,10 @@ Status CheckpointFolder::removeOld(int64_t newest) const {
       best_value = value->second;
     }
   }
-  const size_t last = std::min(size_t(retention.last), steps->size());
-  for (size_t i = 0; i + last < steps->size(); ++i)
-    if ((*steps)[i] != best)
-      if (Status status = remove(nameOf((*steps)[i])); !status.ok())
-        return status;
+  const size_t last = std::min(size_t(retention.last), steps.size());
+  for (size_t i = 0; i + last < steps.size(); ++i)
+    if (steps[i] != best)
+      PARTITA_TRY(remove(nameOf(steps[i])));
   return Status();
 }
 
@@ -247,18 +237,15 @@ Status CheckpointFolder::remove(const std::string &name) const {
 
 Expected<Checkpoint>
 CheckpointFolder::loadNewest(const Identity &identity) const {
-  Expected<std::vector<int64_t>> steps = this->steps();
-  if (!steps)
-    return steps.status();
+  std::vector<int64_t> steps = PARTITA_TRY(this->steps());
   std::vector<std::string> skipped;
-  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     Expected<Checkpoint> checkpoint = readCheckpointFiles(path(nameOf(*step)));
     if (!checkpoint) {
       skipped.push_back(checkpoint.status().message());
       continue;
     }
-    if (Status status = compareIdentity(*checkpoint, identity); !status.ok())
-      return status;
+    PARTITA_TRY(compareIdentity(*checkpoint, identity));
     checkpoint->skipped = std::move(skipped);
     return checkpoint;
   }

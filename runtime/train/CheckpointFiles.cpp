@@ -65,8 +65,7 @@ Expected<StoredFile> writeStates(DiskCalls &calls, const std::string &path,
   DiskFile written(calls, path);
   StoredFile stored;
   ContentHasher hasher;
-  if (Status status = written.create(); !status.ok())
-    return status;
+  PARTITA_TRY(written.create());
   Status status = writeSafetensors(
       tensors, roles,
       [&](std::span<const uint8_t> bytes) {
@@ -103,15 +102,13 @@ Status readStates(const std::string &folder, const char *file,
   if (contentHash(bytes) != stored->second.hash)
     return Status::error("'" + path + "' has changed since it was saved" +
                          kOther);
-  Expected<Safetensors> tensors =
-      parseSafetensors(bytes, *mapped, "'" + path + "'");
-  if (!tensors)
-    return tensors.status();
-  for (NamedTensor &item : tensors->tensors) {
-    auto name = tensors->metadata.find(item.name);
+  Safetensors tensors =
+      PARTITA_TRY(parseSafetensors(bytes, *mapped, "'" + path + "'"));
+  for (NamedTensor &item : tensors.tensors) {
+    auto name = tensors.metadata.find(item.name);
     const RoleRow *found = nullptr;
     for (const RoleRow &row : kRoles)
-      if (row.file == file && name != tensors->metadata.end() &&
+      if (row.file == file && name != tensors.metadata.end() &&
           name->second == row.name)
         found = &row;
     if (!found)
@@ -131,11 +128,8 @@ Status writeCheckpointFiles(DiskCalls &calls, const std::string &folder,
   TrainerFile trainer;
   trainer.progress = progress;
   for (const char *file : {kModel, kOptimizer}) {
-    Expected<StoredFile> stored =
-        writeStates(calls, folder + "/" + file, file, states);
-    if (!stored)
-      return stored.status();
-    trainer.files[file] = *stored;
+    trainer.files[file] =
+        PARTITA_TRY(writeStates(calls, folder + "/" + file, file, states));
   }
   Expected<std::string> text = trainer.json();
   if (!text)
@@ -162,16 +156,12 @@ Expected<TrainerFile> readTrainerFile(const std::string &folder) {
 }
 
 Expected<Checkpoint> readCheckpointFiles(const std::string &folder) {
-  Expected<TrainerFile> trainer = readTrainerFile(folder);
-  if (!trainer)
-    return trainer.status();
+  TrainerFile trainer = PARTITA_TRY(readTrainerFile(folder));
   Checkpoint checkpoint;
   checkpoint.folder = folder;
-  checkpoint.progress = trainer->progress;
+  checkpoint.progress = trainer.progress;
   for (const char *file : {kModel, kOptimizer})
-    if (Status status = readStates(folder, file, *trainer, checkpoint.states);
-        !status.ok())
-      return status;
+    PARTITA_TRY(readStates(folder, file, trainer, checkpoint.states));
   return checkpoint;
 }
 
@@ -204,8 +194,7 @@ Expected<Checkpoint> loadCheckpoint(const std::string &folder,
   Expected<Checkpoint> checkpoint = readCheckpointFiles(folder);
   if (!checkpoint)
     return checkpoint.status();
-  if (Status status = compareIdentity(*checkpoint, identity); !status.ok())
-    return status;
+  PARTITA_TRY(compareIdentity(*checkpoint, identity));
   return checkpoint;
 }
 

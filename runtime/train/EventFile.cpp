@@ -130,8 +130,7 @@ Expected<EventFile> EventFile::create(const std::string &folder,
     if (after)
       first +=
           record(event(*after + 1, bytesField(7, key(1, kVarint) + varint(1))));
-    if (Status status = file.file->append(first); !status.ok())
-      return status;
+    PARTITA_TRY(file.file->append(first));
     return file;
   }
 }

@@ -50,12 +50,10 @@ Status openPart(const std::string &original, const ModelPart &part,
   copy.from = model ? original : folder + "/" + part.file;
   copy.to = model ? output : folderOf(output) + "/" + part.file;
   // A model names its external data, so they are opened with care.
-  Expected<std::shared_ptr<const MappedFile>> content =
-      model ? MappedFile::open(original)
-            : MappedFile::openContained(folder, part.file);
-  if (!content)
-    return content.status();
-  copy.content = *content;
+  std::shared_ptr<const MappedFile> content =
+      PARTITA_TRY(model ? MappedFile::open(original)
+                        : MappedFile::openContained(folder, part.file));
+  copy.content = content;
   const std::span<const uint8_t> bytes(copy.content->data(),
                                        copy.content->size());
   if (bytes.size() != part.bytes || contentHash(bytes) != part.hash)
@@ -121,10 +119,8 @@ Status writeCopy(Copy &copy) {
   if (error)
     return Status::error("cannot create " + inQuotes(folderOf(copy.to)) + ": " +
                          error.message());
-  Expected<std::unique_ptr<PendingFile>> file = PendingFile::create(copy.to);
-  if (!file)
-    return file.status();
-  copy.file = std::move(*file);
+  std::unique_ptr<PendingFile> file = PARTITA_TRY(PendingFile::create(copy.to));
+  copy.file = std::move(file);
   const std::span<const uint8_t> bytes(copy.content->data(),
                                        copy.content->size());
   uint64_t at = 0;

@@ -98,11 +98,8 @@ Expected<Safetensors> parseSafetensors(std::span<const uint8_t> bytes,
 }
 
 Expected<Safetensors> readSafetensors(const std::string &path) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  return parseSafetensors({(*file)->data(), (*file)->size()}, *file,
-                          "'" + path + "'");
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  return parseSafetensors({file->data(), file->size()}, file, "'" + path + "'");
 }
 
 Status writeSafetensors(const std::vector<TensorBytes> &tensors,
@@ -198,14 +195,12 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
 Status writeSafetensors(const std::string &path,
                         const std::vector<TensorBytes> &tensors,
                         const std::map<std::string, std::string> &metadata) {
-  Expected<std::unique_ptr<PendingFile>> file = PendingFile::create(path);
-  if (!file)
-    return file.status();
+  std::unique_ptr<PendingFile> file = PARTITA_TRY(PendingFile::create(path));
   Status status = writeSafetensors(
       tensors, metadata,
-      [&](std::span<const uint8_t> bytes) { return (*file)->write(bytes); },
+      [&](std::span<const uint8_t> bytes) { return file->write(bytes); },
       "'" + path + "'");
-  return status.ok() ? (*file)->commit(/*sync=*/true) : status;
+  return status.ok() ? file->commit(/*sync=*/true) : status;
 }
 
 } // namespace partita::runtime::train

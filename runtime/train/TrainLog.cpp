@@ -101,12 +101,9 @@ Status AppendedFile::cutToLine() {
 }
 
 Expected<TrainLog> TrainLog::open(const std::string &path) {
-  Expected<std::unique_ptr<AppendedFile>> file = AppendedFile::open(path, 0);
-  if (!file)
-    return file.status();
-  if (Status status = (*file)->cutToLine(); !status.ok())
-    return status;
-  return TrainLog(std::move(*file));
+  std::unique_ptr<AppendedFile> file = PARTITA_TRY(AppendedFile::open(path, 0));
+  PARTITA_TRY(file->cutToLine());
+  return TrainLog(std::move(file));
 }
 
 Status TrainLog::write(const TrainRecord &record) {

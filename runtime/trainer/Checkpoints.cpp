@@ -110,17 +110,13 @@ Expected<Resumed> Checkpoints::resume(uint64_t seed) {
   auto found = checkpoints.loadNewest(identity());
   auto changes = accept(found, seed);
   // Nothing is renamed while other processes still look for it.
-  if (Status status = agree(trainer.processes(), changes.status());
-      !status.ok())
-    return status;
+  PARTITA_TRY(agree(trainer.processes(), changes.status()));
   Resumed resumed{found->progress, found->skipped};
   Status aside;
   if (isFirst(trainer.processes()))
     aside = setDamagedAside(found->progress.step, resumed.remarks);
-  if (Status status = agree(trainer.processes(), aside); !status.ok())
-    return status;
-  if (Status status = take(*found, *changes); !status.ok())
-    return status;
+  PARTITA_TRY(agree(trainer.processes(), aside));
+  PARTITA_TRY(take(*found, *changes));
   describeChanges(resumed.progress, seed, resumed.remarks);
   return resumed;
 }
@@ -128,11 +124,8 @@ Expected<Resumed> Checkpoints::resume(uint64_t seed) {
 Expected<Resumed> Checkpoints::load(uint64_t seed) {
   auto found = loadCheckpoint(folder, identity());
   auto changes = accept(found, seed);
-  if (Status status = agree(trainer.processes(), changes.status());
-      !status.ok())
-    return status;
-  if (Status status = take(*found, *changes); !status.ok())
-    return status;
+  PARTITA_TRY(agree(trainer.processes(), changes.status()));
+  PARTITA_TRY(take(*found, *changes));
   Resumed resumed{found->progress, {}};
   describeChanges(resumed.progress, seed, resumed.remarks);
   return resumed;
@@ -157,10 +150,8 @@ void Checkpoints::describeChanges(const Progress &found, uint64_t seed,
 /// Later checkpoints than the newest whole one get another name.
 Status Checkpoints::setDamagedAside(int64_t newest,
                                     std::vector<std::string> &remarks) {
-  auto steps = checkpoints.steps();
-  if (!steps)
-    return steps.status();
-  for (int64_t step : *steps) {
+  auto steps = PARTITA_TRY(checkpoints.steps());
+  for (int64_t step : steps) {
     if (step <= newest)
       continue;
     char name[32];

@@ -103,8 +103,7 @@ Expected<Content::Bytes> StateReader::read(int64_t index) {
   Processes *all = trainer.processes();
   for (int owner : trainer.statePlaces().owners(index)) {
     if (isFirst(all) && owner == 0) {
-      if (Status status = trainer.readState(index, bytes.data()); !status.ok())
-        return status;
+      PARTITA_TRY(trainer.readState(index, bytes.data()));
       continue;
     }
     std::vector<uint8_t> &to = isCut(trainer.state(index)) ? others : bytes;
@@ -132,8 +131,7 @@ void StateReader::takeParts(int64_t index, int owner) {
 
 Status readStates(const Trainer &trainer,
                   const std::function<Status(StateReader &)> &use) {
-  if (Status status = trainer.lostStates(); !status.ok())
-    return status;
+  PARTITA_TRY(trainer.lostStates());
   Processes *all = trainer.processes();
   Status status;
   if (isFirst(all)) {
@@ -154,9 +152,7 @@ Status writeStates(Trainer &trainer, const std::vector<StateChange> &changes) {
   for (const StateChange &change : changes) {
     if (!trainer.statePlaces().isHere(change.index))
       continue;
-    if (Status status = trainer.writeState(change.index, change.tensor->data());
-        !status.ok())
-      return status;
+    PARTITA_TRY(trainer.writeState(change.index, change.tensor->data()));
   }
   return Status();
 }

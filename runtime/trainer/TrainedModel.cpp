@@ -87,8 +87,7 @@ namespace {
 /// What becomes of the model's files, with the parameters that `reader` reads.
 Status writeTrained(const Trainer &trainer, StateReader &reader,
                     const std::string &artifact, const std::string &output) {
-  if (Status status = checkExport(trainer, artifact, output); !status.ok())
-    return status;
+  PARTITA_TRY(checkExport(trainer, artifact, output));
   const abi::Plan &plan = trainer.plan();
   const std::filesystem::path model = modelOf(trainer, artifact);
   std::vector<ModelPart> parts = {
@@ -107,10 +106,8 @@ Status writeTrained(const Trainer &trainer, StateReader &reader,
       isKnown |= part.file == file;
     if (isKnown)
       continue;
-    auto part = describeFile((model.parent_path() / file).string(), file);
-    if (!part)
-      return part.status();
-    parts.push_back(std::move(*part));
+    parts.push_back(
+        PARTITA_TRY(describeFile((model.parent_path() / file).string(), file)));
   }
   return exportModel(model.string(), parts, patches, output);
 }
@@ -125,11 +122,9 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
 }
 
 Expected<std::string> loadWeights(Trainer &trainer, const std::string &path) {
-  auto file = readSafetensors(path);
-  if (!file)
-    return file.status();
+  auto file = PARTITA_TRY(readSafetensors(path));
   std::map<std::string, const Tensor *> byName;
-  for (const NamedTensor &each : file->tensors)
+  for (const NamedTensor &each : file.tensors)
     byName[each.name] = &each.tensor;
   std::vector<StateChange> changes;
   for (int64_t i = 0; i < trainer.stateCount(); ++i) {
@@ -147,8 +142,7 @@ Expected<std::string> loadWeights(Trainer &trainer, const std::string &path) {
   if (changes.empty())
     return Status::error("'" + path +
                          "' has no tensor with the name of a parameter");
-  if (Status status = writeStates(trainer, changes); !status.ok())
-    return status;
+  PARTITA_TRY(writeStates(trainer, changes));
   std::vector<std::string> unused;
   for (const auto &[name, tensor] : byName)
     unused.push_back(name);

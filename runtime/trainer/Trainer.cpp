@@ -323,34 +323,26 @@ Trainer::Impl::load(const std::shared_ptr<const Artifact> &artifact,
   std::unique_ptr<Session> session;
   auto create = [&] {
     if (all) {
-      auto made = all->communicator(artifact);
-      if (!made)
-        return made.status();
-      carrier = std::move(*made);
+      carrier = PARTITA_TRY(all->communicator(artifact));
     }
     auto made = Session::create(artifact, wanted, carrier);
     if (made)
       session = std::move(*made);
     return made.status();
   };
-  if (Status status = agree(all, create()); !status.ok())
-    return status;
+  PARTITA_TRY(agree(all, create()));
   if (carrier)
-    if (Status status = agree(all, carrier->connect()); !status.ok())
-      return status;
+    PARTITA_TRY(agree(all, carrier->connect()));
   return session;
 }
 
 Status Trainer::Impl::prepare(Runner &runner) {
-  auto session = load(runner.artifact, options);
-  if (!session)
-    return session.status();
-  runner.session = std::move(*session);
+  auto session = PARTITA_TRY(load(runner.artifact, options));
+  runner.session = std::move(session);
   runner.binding.micro_batches = stepMicroBatches(runner.plan());
   runner.binding.inputs.resize(
       static_cast<size_t>(length(runner.plan().inputs())));
-  if (Status status = allocateOutputs(runner); !status.ok())
-    return status;
+  PARTITA_TRY(allocateOutputs(runner));
   return &runner == &eval && runner.plan().full_steps() ? allocateInputs(runner)
                                                         : Status();
 }
@@ -363,10 +355,8 @@ Status Trainer::Impl::allocateOutputs(Runner &runner) {
     std::vector<int64_t> shape = shapeOf(port);
     if (!port.per_step())
       shape.insert(shape.begin(), runner.binding.micro_batches);
-    auto made = Tensor::allocate(port.dtype(), shape);
-    if (!made)
-      return made.status();
-    runner.outputs.push_back(std::move(*made));
+    runner.outputs.push_back(
+        PARTITA_TRY(Tensor::allocate(port.dtype(), shape)));
     runner.binding.outputs.push_back(runner.outputs.back().mutableData());
     // All replicas know what a step has once.
     std::vector<bool> &tells = runner.tells.emplace_back();
@@ -386,10 +376,8 @@ Status Trainer::Impl::allocateInputs(Runner &runner) {
     std::vector<int64_t> shape = inputs[i].shape;
     shape.insert(shape.begin(), {runner.binding.micro_batches,
                                  runner.data[i] < 0 ? 0 : samples});
-    auto made = Tensor::allocate(inputs[i].dtype, shape);
-    if (!made)
-      return made.status();
-    runner.filled.push_back(std::move(*made));
+    runner.filled.push_back(
+        PARTITA_TRY(Tensor::allocate(inputs[i].dtype, shape)));
   }
   return Status();
 }
@@ -433,18 +421,14 @@ Trainer::~Trainer() = default;
 Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
                                                  const SessionOptions &given,
                                                  Processes *all) {
-  auto artifacts = Artifact::openTraining(path);
-  if (!artifacts)
-    return artifacts.status();
+  auto artifacts = PARTITA_TRY(Artifact::openTraining(path));
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->all = all;
-  impl->train.artifact = artifacts->train;
-  impl->eval.artifact = artifacts->eval;
-  auto setup = parseSetup(text(impl->train.plan().training()), path);
-  if (!setup)
-    return setup.status();
-  impl->set = std::move(*setup);
+  impl->train.artifact = artifacts.train;
+  impl->eval.artifact = artifacts.eval;
+  impl->set =
+      PARTITA_TRY(parseSetup(text(impl->train.plan().training()), path));
   impl->places = StatePlaces(impl->train.plan(), all);
   for (const Status &status : {impl->checkStates(), impl->findInputs()})
     if (!status.ok())
@@ -467,13 +451,10 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
         programOf(impl->eval.plan(), static_cast<int>(i)).arena_bytes())));
   impl->options.shared = std::make_shared<SharedDevices>(std::move(bytes));
   for (Runner *runner : {&impl->train, &impl->eval})
-    if (Status status = impl->prepare(*runner); !status.ok())
-      return status;
+    PARTITA_TRY(impl->prepare(*runner));
   impl->options.shared->releaseUnread();
-  if (Status status = impl->findOutputs(); !status.ok())
-    return status;
-  if (Status status = impl->bindRates(); !status.ok())
-    return status;
+  PARTITA_TRY(impl->findOutputs());
+  PARTITA_TRY(impl->bindRates());
   std::vector<std::string> names;
   for (const DataInput &input : impl->inputs)
     names.push_back(input.name);
@@ -573,10 +554,8 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   if (data.size() != impl->inputs.size())
     return Status::error("a step needs " + std::to_string(impl->inputs.size()) +
                          " inputs, and has " + std::to_string(data.size()));
-  if (Status status = lostStates(); !status.ok())
-    return status;
-  if (Status status = impl->checkIndices(data); !status.ok())
-    return status;
+  PARTITA_TRY(lostStates());
+  PARTITA_TRY(impl->checkIndices(data));
   for (size_t i = 0; i < data.size(); ++i)
     impl->train.binding.inputs[static_cast<size_t>(impl->train.data[i])] =
         data[i];
@@ -665,8 +644,7 @@ Trainer::Impl::explain(std::span<const uint8_t *const> data) {
   SessionOptions wanted = options;
   wanted.search = Search::not_finite;
   wanted.profile = false;
-  if (Status status = all ? train.session->settle() : Status(); !status.ok())
-    return status;
+  PARTITA_TRY(all ? train.session->settle() : Status());
   // The training needs no explanation: without room for it there is none.
   auto session = load(train.artifact, wanted);
   if (!session)
@@ -704,12 +682,8 @@ Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data,
     return Status::error("an evaluation of " + std::to_string(microBatches) +
                          " micro-batches: it has 1 to " +
                          std::to_string(mostEvaluated()));
-  if (Status status = lostStates(); !status.ok())
-    return status;
-  if (Status status =
-          impl->runEvaluation(data, 0, static_cast<int>(microBatches));
-      !status.ok())
-    return status;
+  PARTITA_TRY(lostStates());
+  PARTITA_TRY(impl->runEvaluation(data, 0, static_cast<int>(microBatches)));
   for (int64_t m = 0; m < mostEvaluated(); ++m)
     for (size_t i = 0; i < kEvaluated.size(); ++i)
       impl->told[static_cast<size_t>(m)][i] =
@@ -750,22 +724,19 @@ Expected<int64_t> Trainer::drawInitialStates() {
     std::vector<int64_t> shape;
     if (state(i).shape())
       shape.assign(state(i).shape()->begin(), state(i).shape()->end());
-    auto made = Tensor::allocate(state(i).dtype(), shape);
-    if (!made)
-      return made.status();
-    const auto elements = static_cast<size_t>(made->elements());
-    if (made->dtype() == abi::DType::f32)
+    auto made = PARTITA_TRY(Tensor::allocate(state(i).dtype(), shape));
+    const auto elements = static_cast<size_t>(made.elements());
+    if (made.dtype() == abi::DType::f32)
       draw(found->second, impl->seed, name,
-           {reinterpret_cast<float *>(made->mutableData()), elements});
-    else if (made->dtype() == abi::DType::f64)
+           {reinterpret_cast<float *>(made.mutableData()), elements});
+    else if (made.dtype() == abi::DType::f64)
       draw(found->second, impl->seed, name,
-           {reinterpret_cast<double *>(made->mutableData()), elements});
+           {reinterpret_cast<double *>(made.mutableData()), elements});
     else
       return Status::error("'" + name +
                            "' is drawn as f32 or f64, and is another type: "
                            "compile the model without `init` for it");
-    if (Status status = writeState(i, made->data()); !status.ok())
-      return status;
+    PARTITA_TRY(writeState(i, made.data()));
   }
   return drawn;
 }

@@ -19,21 +19,17 @@ Expected<std::optional<std::vector<Tensor>>>
 readCollection(const Collection &collection, const std::string &path) {
   if (collection.isOptional())
     return runtime::readOptionalProto(path);
-  Expected<std::vector<Tensor>> tensors = runtime::readSequenceProto(path);
-  if (!tensors)
-    return tensors.status();
-  return std::optional(std::move(*tensors));
+  std::vector<Tensor> tensors = PARTITA_TRY(runtime::readSequenceProto(path));
+  return std::optional(std::move(tensors));
 }
 
 Expected<std::vector<Tensor>> readInputCollection(const Collection &collection,
                                                   const std::string &path) {
-  Expected<std::optional<std::vector<Tensor>>> tensors =
-      readCollection(collection, path);
-  if (!tensors)
-    return tensors.status();
-  int found = *tensors ? int((*tensors)->size()) : -1;
+  std::optional<std::vector<Tensor>> tensors =
+      PARTITA_TRY(readCollection(collection, path));
+  int found = tensors ? int(tensors->size()) : -1;
   if (found == collection.length)
-    return tensors->value_or(std::vector<Tensor>());
+    return tensors.value_or(std::vector<Tensor>());
   Collection given = collection;
   given.length = found;
   std::string flag =

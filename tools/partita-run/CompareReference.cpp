@@ -142,12 +142,10 @@ Expected<bool> compareWithReference(const Options &options, const Model &model,
         return port.dtype;
     return std::nullopt;
   };
-  Expected<std::vector<NamedTensor>> file =
-      runtime::readNpz(options.compare, expected);
-  if (!file)
-    return file.status();
+  std::vector<NamedTensor> file =
+      PARTITA_TRY(runtime::readNpz(options.compare, expected));
   std::map<std::string, const Tensor *> references;
-  for (const NamedTensor &item : *file)
+  for (const NamedTensor &item : file)
     references[item.name] = &item.tensor;
   std::vector<size_t> order;
   for (bool inner : {true, false})

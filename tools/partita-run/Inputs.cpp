@@ -96,15 +96,11 @@ Status readWhole(const Model &model, const Argument &argument,
         (collection.length > 0
              ? ", or --input " + collection.portName(0) + "=FILE and so on"
              : ""));
-  Expected<std::vector<Tensor>> tensors =
-      readInputCollection(collection, argument.path);
-  if (!tensors)
-    return tensors.status();
-  for (size_t i = 0; i < tensors->size(); ++i)
+  std::vector<Tensor> tensors =
+      PARTITA_TRY(readInputCollection(collection, argument.path));
+  for (size_t i = 0; i < tensors.size(); ++i)
     if (auto input = find(model.inputs, collection.portName(int(i))))
-      if (Status status = give(model, inputs, *input, (*tensors)[i]);
-          !status.ok())
-        return status;
+      PARTITA_TRY(give(model, inputs, *input, tensors[i]));
   return Status();
 }
 
@@ -119,34 +115,28 @@ Status readArchive(const Model &model, const Argument &argument,
       return model.inputs[0].dtype;
     return std::nullopt;
   };
-  Expected<std::vector<NamedTensor>> tensors =
-      runtime::readNpz(argument.path, expected);
-  if (!tensors)
-    return tensors.status();
+  std::vector<NamedTensor> tensors =
+      PARTITA_TRY(runtime::readNpz(argument.path, expected));
   // numpy.savez(FILE, array) gives it a name that says nothing.
-  const bool isUnnamed = tensors->size() == 1 &&
-                         (*tensors)[0].name == "arr_0" &&
+  const bool isUnnamed = tensors.size() == 1 && tensors[0].name == "arr_0" &&
                          model.inputs.size() == 1;
-  if (tensors->size() == 1 && (argument.input || isUnnamed))
-    return give(model, inputs, argument.input.value_or(0),
-                (*tensors)[0].tensor);
+  if (tensors.size() == 1 && (argument.input || isUnnamed))
+    return give(model, inputs, argument.input.value_or(0), tensors[0].tensor);
   if (argument.input)
     return Status::error("'" + argument.path + "' has " +
-                         std::to_string(tensors->size()) +
+                         std::to_string(tensors.size()) +
                          " arrays, but one input was named; leave out '" +
                          model.inputs[*argument.input].name + "='");
-  for (NamedTensor &item : *tensors) {
+  for (NamedTensor &item : tensors) {
     auto input = find(model.inputs, item.name);
     if (!input)
       return Status::error(
           "in '" + argument.path +
           "': " + unknownInput(model, item.name).message() +
-          (tensors->size() == 1
+          (tensors.size() == 1
                ? "; --input NAME=" + argument.path + " takes it for any input"
                : ""));
-    if (Status status = give(model, inputs, *input, std::move(item.tensor));
-        !status.ok())
-      return status;
+    PARTITA_TRY(give(model, inputs, *input, std::move(item.tensor)));
   }
   return Status();
 }
@@ -158,27 +148,21 @@ Expected<InputTensors> readInputs(const Model &model,
   InputTensors inputs(model.inputs.size());
   std::vector<std::string> unnamed; // files for what no other one is for
   for (const std::string &text : arguments) {
-    Expected<Argument> argument = parseArgument(model, text);
-    if (!argument)
-      return argument.status();
-    if (argument->collection) {
-      if (Status status = readWhole(model, *argument, inputs); !status.ok())
-        return status;
+    Argument argument = PARTITA_TRY(parseArgument(model, text));
+    if (argument.collection) {
+      PARTITA_TRY(readWhole(model, argument, inputs));
       continue;
     }
-    if (runtime::isArchive(argument->path)) {
-      if (Status status = readArchive(model, *argument, inputs); !status.ok())
-        return status;
+    if (runtime::isArchive(argument.path)) {
+      PARTITA_TRY(readArchive(model, argument, inputs));
       continue;
     }
-    if (!argument->input && model.inputs.size() != 1) {
-      unnamed.push_back(argument->path);
+    if (!argument.input && model.inputs.size() != 1) {
+      unnamed.push_back(argument.path);
       continue;
     }
-    if (Status status = readTensor(model, argument->path,
-                                   argument->input.value_or(0), inputs);
-        !status.ok())
-      return status;
+    PARTITA_TRY(
+        readTensor(model, argument.path, argument.input.value_or(0), inputs));
   }
   if (unnamed.empty())
     return inputs;
@@ -190,11 +174,8 @@ Expected<InputTensors> readInputs(const Model &model,
                          " inputs; say which one '" + unnamed.front() +
                          "' is for, with --input NAME=" + unnamed.front());
   const auto left = std::find_if(inputs.begin(), inputs.end(), isLeft);
-  if (Status status =
-          readTensor(model, unnamed.front(),
-                     static_cast<size_t>(left - inputs.begin()), inputs);
-      !status.ok())
-    return status;
+  PARTITA_TRY(readTensor(model, unnamed.front(),
+                         static_cast<size_t>(left - inputs.begin()), inputs));
   return inputs;
 }
 

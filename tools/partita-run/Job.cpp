@@ -124,11 +124,9 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
   std::unique_ptr<Job> job(new Job);
 #ifdef PARTITA_WITH_MPI
   if (runtime::mpi::launched()) {
-    Expected<std::unique_ptr<runtime::mpi::Job>> mpi =
-        runtime::mpi::Job::start(timeout_s);
-    if (!mpi)
-      return mpi.status();
-    job->impl->mpi = std::move(*mpi);
+    std::unique_ptr<runtime::mpi::Job> mpi =
+        PARTITA_TRY(runtime::mpi::Job::start(timeout_s));
+    job->impl->mpi = std::move(mpi);
   }
 #else
   if (launchedProcesses() > 1)
@@ -171,13 +169,11 @@ Status Job::check(const Model &model, size_t plan, const std::string &map) {
     return Status::error("--device-map " + placement.status().message());
   impl->placement = *placement;
   mine = placement->devicesOf(rank());
-  Expected<int> other =
-      impl->mpi->firstOther(identity(model, plan, *placement));
-  if (!other)
-    return other.status();
-  if (*other >= 0)
+  int other =
+      PARTITA_TRY(impl->mpi->firstOther(identity(model, plan, *placement)));
+  if (other >= 0)
     return Status::error(
-        "process " + std::to_string(*other) +
+        "process " + std::to_string(other) +
         " has another artifact than process 0 under the name '" +
         model.artifact->path() + "', or another plan or --device-map");
   int place = 0;
@@ -214,13 +210,11 @@ Job::communicator(const Model &model, const std::vector<int> &places,
                   size_t number) {
   if (!impl->mpi)
     return std::shared_ptr<runtime::Communicator>();
-  auto made = runtime::MixedCommunicator::create(
+  auto made = PARTITA_TRY(runtime::MixedCommunicator::create(
       impl->mpi->transfers(number), *impl->placement,
       runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
       {timeout_s, &impl->mpi->liveness()}, spin,
-      runtime::collectivesOf(*model.plan, model.mesh));
-  if (!made)
-    return made.status();
+      runtime::collectivesOf(*model.plan, model.mesh)));
   runtime::nccl::Processes processes = impl->processes();
   processes.request = devices;
   processes.interrupted = [this] {
@@ -231,15 +225,13 @@ Job::communicator(const Model &model, const std::vector<int> &places,
   processes.absent = [this] {
     return impl->mpi->liveness().absent(runtime::mpi::kLivenessSeconds);
   };
-  auto with = runtime::nccl::withNccl(
-      *made, runtime::trafficOf(*model.plan, model.mesh),
-      runtime::gpusOf(*model.plan, places), processes, timeout_s,
-      runtime::nccl::loadLibrary());
-  if (!with)
-    return with.status();
-  if (root() && !with->remark.empty())
-    std::fprintf(stderr, "partita-run: remark: %s\n", with->remark.c_str());
-  return with->communicator;
+  auto with = PARTITA_TRY(
+      runtime::nccl::withNccl(made, runtime::trafficOf(*model.plan, model.mesh),
+                              runtime::gpusOf(*model.plan, places), processes,
+                              timeout_s, runtime::nccl::loadLibrary()));
+  if (root() && !with.remark.empty())
+    std::fprintf(stderr, "partita-run: remark: %s\n", with.remark.c_str());
+  return with.communicator;
 }
 
 bool Job::allWell(const Status &status) {

@@ -81,14 +81,11 @@ Status checkDevices(const Options &options, const Model &model) {
 
 /// What can be known to fail before anything is loaded.
 Status checkRequest(const Options &options, const Model &model, Job &job) {
-  if (Status status = checkDevices(options, model); !status.ok())
-    return status;
+  PARTITA_TRY(checkDevices(options, model));
   if (!options.calibrate.empty())
-    if (Status status = readMachine(options, model, job).status(); !status.ok())
-      return status;
+    PARTITA_TRY(readMachine(options, model, job).status());
   if (!options.output.empty())
-    if (Status status = runtime::checkOutputPath(options.output); !status.ok())
-      return status;
+    PARTITA_TRY(runtime::checkOutputPath(options.output));
   return checkTracePath(options.profile);
 }
 

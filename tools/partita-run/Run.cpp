@@ -146,8 +146,7 @@ openSession(const Options &options, const Model &model, Job &job,
   // GPUs are connected when all processes are loaded: one that has failed says
   // so before the others wait for it.
   if (job.distributed() && job.allLoaded(made.ok()) && made)
-    if (Status status = (*communicator)->connect(); !status.ok())
-      return status;
+    PARTITA_TRY((*communicator)->connect());
   return made;
 }
 
@@ -283,28 +282,24 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
 
 Expected<std::vector<Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
-  Expected<Feed> feed =
-      Feed::create(context.model, inputs, context.job.devices());
-  if (!feed)
-    return feed.status();
-  Expected<Collector> collector =
-      Collector::create(context.model, *feed, context.job.devices());
-  if (!collector)
-    return collector.status();
+  Feed feed =
+      PARTITA_TRY(Feed::create(context.model, inputs, context.job.devices()));
+  Collector collector = PARTITA_TRY(
+      Collector::create(context.model, feed, context.job.devices()));
   // A search for NaN puts its session in the place of the one before.
   if (!context.session && !context.embedded)
     if (Status status = load(context); !status.ok())
       context.job.fail(status);
   const bool kept = keepsNan(context);
-  Progress progress("running", feed->steps(),
+  Progress progress("running", feed.steps(),
                     showProgress && context.job.root());
   if (context.embedded) {
-    if (Status status = context.embedded->run(inputs, feed->samples(),
-                                              collector->results(), progress);
+    if (Status status = context.embedded->run(inputs, feed.samples(),
+                                              collector.results(), progress);
         !status.ok())
       context.job.fail(status);
   } else {
-    runSteps(context, *feed, *collector, progress);
+    runSteps(context, feed, collector, progress);
   }
   if (reportNan(context)) {
     // A process that does not run all devices cannot do that by itself.
@@ -316,30 +311,26 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     if (!session)
       context.job.fail(session.status());
     context.session = std::move(*session);
-    runSteps(context, *feed, *collector, progress);
+    runSteps(context, feed, collector, progress);
   }
   // Code that keeps NaN does not tell that it met some.
   context.metNan &= !kept;
-  context.job.gatherOutputs(context.model, collector->results());
-  return std::move(collector->results());
+  context.job.gatherOutputs(context.model, collector.results());
+  return std::move(collector.results());
 }
 
 Expected<PlanChoice::Choice> choosePlan(const Options &options,
                                         const PlanChoice &plans) {
   const std::vector<int64_t> largest(plans.sizesOfPlan(plans.largest()));
   if (!options.dimensions.empty()) {
-    Expected<size_t> plan = plans.find(options.dimensions);
-    if (!plan)
-      return plan.status();
-    return PlanChoice::Choice{*plan, plans.sizesOfPlan(*plan), false};
+    size_t plan = PARTITA_TRY(plans.find(options.dimensions));
+    return PlanChoice::Choice{plan, plans.sizesOfPlan(plan), false};
   }
   if (plans.planCount() == 1 || options.inputs.empty())
     return PlanChoice::Choice{plans.largest(), largest, false};
-  Expected<InputTensors> inputs =
-      readInputs(plans.model(plans.largest()), options.inputs);
-  if (!inputs)
-    return inputs.status();
-  return plans.choose(*inputs);
+  InputTensors inputs =
+      PARTITA_TRY(readInputs(plans.model(plans.largest()), options.inputs));
+  return plans.choose(inputs);
 }
 
 Expected<InputTensors> prepareInputs(const Options &options,
@@ -352,21 +343,16 @@ Expected<InputTensors> prepareInputs(const Options &options,
     return inputs;
   for (size_t i = 0; choice.padded && i < inputs->size(); ++i)
     if (std::optional<Tensor> &input = (*inputs)[i]) {
-      Expected<Tensor> padded = plans.pad(choice, i, *input);
-      if (!padded)
-        return padded.status();
-      input = std::move(*padded);
+      input = PARTITA_TRY(plans.pad(choice, i, *input));
     }
   Status status = options.measures()
                       ? makeUpMissing(model, model.microBatches, *inputs)
                       : checkComplete(model, *inputs);
   if (!status.ok())
     return status;
-  Expected<Feed> feed = Feed::create(model, *inputs, job.devices());
-  if (!feed)
-    return feed.status();
+  Feed feed = PARTITA_TRY(Feed::create(model, *inputs, job.devices()));
   if (!options.measures())
-    status = Collector::create(model, *feed, job.devices()).status();
+    status = Collector::create(model, feed, job.devices()).status();
   if (!status.ok())
     return status;
   return inputs;

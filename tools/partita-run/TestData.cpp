@@ -90,13 +90,12 @@ Status readParts(const Model &model, const Collection &collection,
   std::error_code error;
   if (collection.length <= 0 && !fs::exists(path, error))
     return Status();
-  Expected<std::vector<Tensor>> tensors = readInputCollection(collection, path);
-  if (!tensors)
-    return tensors.status();
-  for (size_t i = 0; i < tensors->size(); ++i)
+  std::vector<Tensor> tensors =
+      PARTITA_TRY(readInputCollection(collection, path));
+  for (size_t i = 0; i < tensors.size(); ++i)
     if (auto input = findPort(model.inputs, collection.portName(int(i)),
                               collection.index))
-      inputs[*input] = (*tensors)[i];
+      inputs[*input] = tensors[i];
   return Status();
 }
 
@@ -142,12 +141,10 @@ Status compareParts(const Context &context, const fs::path &folder,
                     const Collection &collection, const std::string &path,
                     const std::vector<Tensor> &outputs,
                     ComparisonReport &report) {
-  Expected<std::optional<std::vector<Tensor>>> expected =
-      readCollection(collection, path);
-  if (!expected)
-    return expected.status();
+  std::optional<std::vector<Tensor>> expected =
+      PARTITA_TRY(readCollection(collection, path));
   Collection wanted = collection;
-  wanted.length = *expected ? int((*expected)->size()) : -1;
+  wanted.length = expected ? int(expected->size()) : -1;
   bool same = wanted.length == collection.length;
   if (!same || wanted.length <= 0) {
     const std::string set = folder.filename().string();
@@ -163,7 +160,7 @@ Status compareParts(const Context &context, const fs::path &folder,
     if (auto port = findPort(context.model.outputs, collection.portName(i),
                              collection.index))
       compareOne(context, folder, collection.portName(i), outputs[*port],
-                 (**expected)[size_t(i)], report);
+                 (*expected)[size_t(i)], report);
   return Status();
 }
 
@@ -178,20 +175,15 @@ Status compareSet(const Context &context, const fs::path &folder,
     const std::string path = vectorPath(folder, "output", port.index);
     if (belongsToOne(model.outputCollections, port) || !fs::exists(path, error))
       continue;
-    Expected<NamedTensor> expected = runtime::readTensorProto(path);
-    if (!expected)
-      return expected.status();
-    compareOne(context, folder, port.name, outputs[i], expected->tensor,
-               report);
+    NamedTensor expected = PARTITA_TRY(runtime::readTensorProto(path));
+    compareOne(context, folder, port.name, outputs[i], expected.tensor, report);
   }
   for (const Collection &collection : model.outputCollections) {
     const std::string path = vectorPath(folder, "output", collection.index);
     if (!fs::exists(path, error))
       continue;
-    if (Status status =
-            compareParts(context, folder, collection, path, outputs, report);
-        !status.ok())
-      return status;
+    PARTITA_TRY(
+        compareParts(context, folder, collection, path, outputs, report));
   }
   if (report.compared() == before)
     return Status::error("the folder '" + folder.string() +
@@ -207,10 +199,8 @@ Status checkTestData(const Options &options, const Model &model) {
         "--test-data: the model has states (partita-compile --state), which "
         "begin with zeros, and test data have values for them: compile it "
         "without --state");
-  Expected<std::vector<fs::path>> sets = findSets(options.testData);
-  if (!sets)
-    return sets.status();
-  for (const fs::path &folder : *sets) {
+  std::vector<fs::path> sets = PARTITA_TRY(findSets(options.testData));
+  for (const fs::path &folder : sets) {
     Expected<InputTensors> inputs = readSet(model, folder);
     Status status =
         inputs ? Feed::create(model, *inputs, {}).status() : inputs.status();

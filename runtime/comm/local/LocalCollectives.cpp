@@ -121,10 +121,8 @@ Expected<LocalCollectives::Seat *> LocalCollectives::seatOf(int collective,
 
 Status LocalCollectives::start(int collective, int device, int micro_batch,
                                const void *source, void *target) {
-  auto found = seatOf(collective, device);
-  if (!found)
-    return found.status();
-  Seat &seat = **found;
+  auto found = PARTITA_TRY(seatOf(collective, device));
+  Seat &seat = *found;
   const uint32_t round = seat.came.count();
   if (!seat.done.reached(round))
     return Status::error("it was started again before it was finished");
@@ -141,14 +139,11 @@ Status LocalCollectives::start(int collective, int device, int micro_batch,
 }
 
 Status LocalCollectives::finish(int collective, int device, int micro_batch) {
-  auto found = seatOf(collective, device);
-  if (!found)
-    return found.status();
-  Seat &seat = **found;
+  auto found = PARTITA_TRY(seatOf(collective, device));
+  Seat &seat = *found;
   if (seat.done.reached(seat.came.count()))
     return Status::error("it was not started");
-  if (Status status = await(seat, &Seat::came, ""); !status.ok())
-    return status;
+  PARTITA_TRY(await(seat, &Seat::came, ""));
   for (int other = 0; other < seat.size; ++other)
     if (seat.of(other).micro_batch != micro_batch)
       return Status::error(

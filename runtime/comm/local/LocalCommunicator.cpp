@@ -47,34 +47,29 @@ public:
   /// From a device, or to one: on the receiver's queue. The sender's queue
   /// waits until the bytes are copied.
   Status receive(int micro_batch, uint8_t *data, int64_t bytes) override {
-    auto message = comm.take(channel, micro_batch, bytes);
-    if (!message)
-      return message.status();
+    auto message = PARTITA_TRY(comm.take(channel, micro_batch, bytes));
     const size_t count = size_t(bytes);
-    if (is_host && !message->device) {
+    if (is_host && !message.device) {
       if (count)
-        std::memcpy(data, message->data, count);
+        std::memcpy(data, message.data, count);
       comm.release(channel, micro_batch);
       return Status();
     }
     Queue &queue = device->queue();
-    if (Status status = queue.wait(message->ready); !status.ok())
-      return status;
+    PARTITA_TRY(queue.wait(message.ready));
     const Status status =
         count == 0 ? Status()
-        : message->device
-            ? queue.copyFrom(*message->device, data, message->data, count)
-            : queue.copyIn(data, message->data, count);
+        : message.device
+            ? queue.copyFrom(*message.device, data, message.data, count)
+            : queue.copyIn(data, message.data, count);
     if (!status.ok())
       return status;
     return comm.releaseAfter(channel, micro_batch, queue.record());
   }
   Expected<const uint8_t *> borrow(int micro_batch, uint8_t *,
                                    int64_t bytes) override {
-    auto message = comm.take(channel, micro_batch, bytes);
-    if (!message)
-      return message.status();
-    return message->data;
+    auto message = PARTITA_TRY(comm.take(channel, micro_batch, bytes));
+    return message.data;
   }
   void release(int micro_batch) override { comm.release(channel, micro_batch); }
 
@@ -159,8 +154,7 @@ Status LocalCommunicator::post(int channel, int micro_batch,
 }
 
 Status LocalCommunicator::awaitPosted(Cell &cell, int64_t bytes) const {
-  if (Status status = await(cell.posted, cell.taken.count() + 1); !status.ok())
-    return status;
+  PARTITA_TRY(await(cell.posted, cell.taken.count() + 1));
   if (cell.message.bytes != bytes)
     return Status::error("got " + std::to_string(cell.message.bytes) +
                          " bytes instead of " + std::to_string(bytes));
@@ -170,8 +164,7 @@ Status LocalCommunicator::awaitPosted(Cell &cell, int64_t bytes) const {
 Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
                                int64_t bytes) {
   Cell &cell = this->cell(channel, micro_batch);
-  if (Status status = awaitPosted(cell, bytes); !status.ok())
-    return status;
+  PARTITA_TRY(awaitPosted(cell, bytes));
   if (bytes)
     std::memcpy(data, cell.message.data, static_cast<size_t>(bytes));
   cell.taken.advance();
@@ -181,8 +174,7 @@ Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
 Expected<Message> LocalCommunicator::take(int channel, int micro_batch,
                                           int64_t bytes) {
   Cell &cell = this->cell(channel, micro_batch);
-  if (Status status = awaitPosted(cell, bytes); !status.ok())
-    return status;
+  PARTITA_TRY(awaitPosted(cell, bytes));
   return cell.message;
 }
 
@@ -205,8 +197,7 @@ template <typename Wait>
 Status LocalCommunicator::waitSent(int channel, int micro_batch,
                                    const Wait &wait) {
   Cell &cell = this->cell(channel, micro_batch);
-  if (Status status = await(cell.taken, cell.posted.count()); !status.ok())
-    return status;
+  PARTITA_TRY(await(cell.taken, cell.posted.count()));
   if (!cell.reader.load(std::memory_order_relaxed))
     return Status();
   std::shared_lock<std::shared_mutex> lock(readers);

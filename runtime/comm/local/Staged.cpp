@@ -27,12 +27,9 @@ public:
     uint8_t *const host =
         data ? buffers[size_t(micro_batch) % buffers.size()].data() : nullptr;
     if (host)
-      if (Status status = queue.copyOut(host, data, size_t(bytes));
-          !status.ok())
-        return status;
+      PARTITA_TRY(queue.copyOut(host, data, size_t(bytes)));
     // A token says that what came before it is done.
-    if (Status status = finishQueue(queue); !status.ok())
-      return status;
+    PARTITA_TRY(finishQueue(queue));
     return end->send(micro_batch, host, bytes);
   }
   Status wait(int micro_batch) override { return end->wait(micro_batch); }
@@ -54,14 +51,9 @@ public:
       return end->receive(micro_batch, nullptr, bytes);
     Staging &host = buffers[size_t(micro_batch) % buffers.size()];
     if (host.read.queue)
-      if (Status status = queue.synchronize(host.read); !status.ok())
-        return status;
-    if (Status status = end->receive(micro_batch, host.bytes.data(), bytes);
-        !status.ok())
-      return status;
-    if (Status status = queue.copyIn(data, host.bytes.data(), size_t(bytes));
-        !status.ok())
-      return status;
+      PARTITA_TRY(queue.synchronize(host.read));
+    PARTITA_TRY(end->receive(micro_batch, host.bytes.data(), bytes));
+    PARTITA_TRY(queue.copyIn(data, host.bytes.data(), size_t(bytes)));
     host.read = queue.record();
     return Status();
   }
@@ -85,20 +77,14 @@ public:
 
   Status start(int micro_batch, const uint8_t *source,
                uint8_t *target) override {
-    if (Status status = queue.copyOut(from.data(), source, from.size());
-        !status.ok())
-      return status;
-    if (Status status = finishQueue(queue); !status.ok())
-      return status;
+    PARTITA_TRY(queue.copyOut(from.data(), source, from.size()));
+    PARTITA_TRY(finishQueue(queue));
     result = target;
     return part->start(micro_batch, from.data(), to.data());
   }
   Status finish(int micro_batch) override {
-    if (Status status = part->finish(micro_batch); !status.ok())
-      return status;
-    if (Status status = queue.copyIn(result, to.data(), to.size());
-        !status.ok())
-      return status;
+    PARTITA_TRY(part->finish(micro_batch));
+    PARTITA_TRY(queue.copyIn(result, to.data(), to.size()));
     // The next collective may use the same bytes of the host.
     return finishQueue(queue);
   }

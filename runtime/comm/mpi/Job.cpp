@@ -207,13 +207,11 @@ Job::exchange(std::span<uint8_t> bytes,
   }
   theirs.resize(bytes.size());
   for (int from = 1; from < mySize; ++from) {
-    if (Status status = receive(from, theirs); !status.ok())
-      return status;
+    PARTITA_TRY(receive(from, theirs));
     combine(theirs);
   }
   for (int to = 1; to < mySize; ++to)
-    if (Status status = send(to, bytes); !status.ok())
-      return status;
+    PARTITA_TRY(send(to, bytes));
   return Status();
 }
 
@@ -235,8 +233,7 @@ Status Job::send(int to, std::span<const uint8_t> bytes) {
                              &request);
         code != MPI_SUCCESS)
       return failure("MPI_Isend", code);
-    if (Status status = waitFor(to, request); !status.ok())
-      return status;
+    PARTITA_TRY(waitFor(to, request));
     bytes = bytes.subspan(count);
   }
   return Status();
@@ -250,8 +247,7 @@ Status Job::receive(int from, std::span<uint8_t> bytes) {
                              control, &request);
         code != MPI_SUCCESS)
       return failure("MPI_Irecv", code);
-    if (Status status = waitFor(from, request); !status.ok())
-      return status;
+    PARTITA_TRY(waitFor(from, request));
     bytes = bytes.subspan(count);
   }
   return Status();
@@ -262,8 +258,7 @@ Expected<std::vector<uint8_t>> Job::gatherAll(std::span<const uint8_t> bytes) {
   std::copy(bytes.begin(), bytes.end(),
             all.begin() + static_cast<ptrdiff_t>(bytes.size()) * myRank);
   // The places of others are 0.
-  if (Status status = join(all); !status.ok())
-    return status;
+  PARTITA_TRY(join(all));
   return all;
 }
 
@@ -272,19 +267,15 @@ Job::gather(std::span<const uint8_t> bytes) {
   std::vector<std::vector<uint8_t>> parts;
   uint64_t size = bytes.size();
   if (myRank != 0) {
-    if (Status status = send(0, bytesOf(size)); !status.ok())
-      return status;
-    if (Status status = send(0, bytes); !status.ok())
-      return status;
+    PARTITA_TRY(send(0, bytesOf(size)));
+    PARTITA_TRY(send(0, bytes));
     return parts;
   }
   parts.emplace_back(bytes.begin(), bytes.end());
   for (int from = 1; from < mySize; ++from) {
-    if (Status status = receive(from, bytesOf(size)); !status.ok())
-      return status;
+    PARTITA_TRY(receive(from, bytesOf(size)));
     std::vector<uint8_t> &part = parts.emplace_back(size);
-    if (Status status = receive(from, part); !status.ok())
-      return status;
+    PARTITA_TRY(receive(from, part));
   }
   return parts;
 }

@@ -101,8 +101,7 @@ Collectives::create(MPI_Comm comm, const Placement &placement,
 }
 
 Status Collectives::prepare(const CollectiveInfo &info) {
-  if (Status status = checkCollective(info); !status.ok())
-    return status;
+  PARTITA_TRY(checkCollective(info));
   for (const std::vector<int> &group : info.groups)
     for (int device : group)
       if (device >= placement.devices())
@@ -275,10 +274,8 @@ Status Collectives::receive(Seat &seat, const std::vector<Message> &messages,
 
 Status Collectives::start(int collective, int device, const void *source,
                           void *target) {
-  auto found = find(collective, device);
-  if (!found)
-    return found.status();
-  Seat &seat = **found;
+  auto found = PARTITA_TRY(find(collective, device));
+  Seat &seat = *found;
   if (seat.started)
     return Status::error("it was started again before it was finished");
   seat.source = static_cast<const uint8_t *>(source);
@@ -286,50 +283,38 @@ Status Collectives::start(int collective, int device, const void *source,
   seat.started = true;
   progress.posted();
   seat.came.advance();
-  if (Status status = receive(seat, seat.receives, seat.target); !status.ok())
-    return status;
+  PARTITA_TRY(receive(seat, seat.receives, seat.target));
   seat.arrived = nullptr;
   if (!seat.memory->user && !seat.pieces.empty()) {
     seat.memory->user = &seat;
     seat.arrived = seat.memory->early.get();
-    if (Status status = receive(seat, seat.pieces, seat.arrived); !status.ok())
-      return status;
+    PARTITA_TRY(receive(seat, seat.pieces, seat.arrived));
   }
   return send(seat, seat.sends, seat.source);
 }
 
 Status Collectives::finish(int collective, int device) {
-  auto found = find(collective, device);
-  if (!found)
-    return found.status();
-  Seat &seat = **found;
+  auto found = PARTITA_TRY(find(collective, device));
+  Seat &seat = *found;
   if (!seat.started)
     return Status::error("it was not started");
   if (!seat.arrived) {
     seat.arrived = seat.memory->late.get();
-    if (Status status = receive(seat, seat.pieces, seat.arrived); !status.ok())
-      return status;
+    PARTITA_TRY(receive(seat, seat.pieces, seat.arrived));
   }
   // The sends, too: the target of an all_reduce may be the source.
-  if (Status status = wait(seat); !status.ok())
-    return status;
-  if (Status status = awaitNeighbours(seat, &Seat::came, ""); !status.ok())
-    return status;
+  PARTITA_TRY(wait(seat));
+  PARTITA_TRY(awaitNeighbours(seat, &Seat::came, ""));
   computeOwn(seat);
   if (seat.memory->user == &seat)
     seat.memory->user = nullptr;
   // Its share is in the targets of its neighbours, and it reads their sources
   // no more.
   seat.done.advance();
-  if (Status status = send(seat, seat.shares, seat.target); !status.ok())
-    return status;
-  if (Status status = receive(seat, seat.rest, seat.target); !status.ok())
-    return status;
-  if (Status status = wait(seat); !status.ok())
-    return status;
-  if (Status status = awaitNeighbours(seat, &Seat::done, " to do its share");
-      !status.ok())
-    return status;
+  PARTITA_TRY(send(seat, seat.shares, seat.target));
+  PARTITA_TRY(receive(seat, seat.rest, seat.target));
+  PARTITA_TRY(wait(seat));
+  PARTITA_TRY(awaitNeighbours(seat, &Seat::done, " to do its share"));
   seat.started = false;
   progress.waited();
   return Status();

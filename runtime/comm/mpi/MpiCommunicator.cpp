@@ -109,16 +109,11 @@ MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
   made->patience = patience;
-  auto progress = mpi::Progress::start(size);
-  if (!progress)
-    return progress.status();
-  made->progress = std::move(*progress);
-  auto collective = mpi::Collectives::create(
+  auto progress = PARTITA_TRY(mpi::Progress::start(size));
+  made->progress = std::move(progress);
+  made->collectives = PARTITA_TRY(mpi::Collectives::create(
       comm, placement, std::move(collectives), int(sends), patience,
-      made->aborted, *made->progress);
-  if (!collective)
-    return collective.status();
-  made->collectives = std::move(*collective);
+      made->aborted, *made->progress));
   return made;
 }
 
@@ -144,8 +139,7 @@ Status MpiCommunicator::checkKey(int channel, int micro_batch,
 
 Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
                              int64_t bytes) {
-  if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
-    return status;
+  PARTITA_TRY(checkKey(channel, micro_batch, bytes));
   const mpi::Layout &layout = layouts[size_t(channel)];
   MPI_Request &request = unwaited[size_t(tag(channel, micro_batch))];
   if (request != MPI_REQUEST_NULL)
@@ -161,8 +155,7 @@ Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
 
 Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
                              int64_t bytes) {
-  if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
-    return status;
+  PARTITA_TRY(checkKey(channel, micro_batch, bytes));
   const mpi::Layout &layout = layouts[size_t(channel)];
   const int count = bytes ? layout.count : 0;
   MPI_Request request;
@@ -190,8 +183,7 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
 }
 
 Status MpiCommunicator::waitSent(int channel, int micro_batch) {
-  if (Status status = checkKey(channel, micro_batch, 0); !status.ok())
-    return status;
+  PARTITA_TRY(checkKey(channel, micro_batch, 0));
   MPI_Request &request = unwaited[size_t(tag(channel, micro_batch))];
   if (request == MPI_REQUEST_NULL)
     return Status();

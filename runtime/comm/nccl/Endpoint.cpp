@@ -132,8 +132,7 @@ void Endpoint::abortTogether(const std::vector<CommHandle> &handles) {
 }
 
 Status Endpoint::ready() {
-  if (Status status = stopped(); !status.ok())
-    return status;
+  PARTITA_TRY(stopped());
   if (!attached || !world)
     return Status::error("the GPUs are not connected");
   return gpu->use();
@@ -156,8 +155,7 @@ Status Endpoint::poll(CommHandle comm, const Record &record) {
       return Status();
     if (state != Result::in_progress)
       return fail(network.api->error(state, text(record)));
-    if (Status status = stopped(); !status.ok())
-      return status;
+    PARTITA_TRY(stopped());
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (waited.count() > network.timeout_s) {
       Deadline deadline(network.timeout_s);
@@ -216,20 +214,12 @@ int64_t Endpoint::mostScratch() const {
 Status Endpoint::makeStream(int edge) {
   WorkStream &work = streams.emplace_back();
   work.edge = edge;
-  auto stream = cuda::createStream(gpu);
-  if (!stream)
-    return stream.status();
-  work.stream = std::move(*stream);
+  auto stream = PARTITA_TRY(cuda::createStream(gpu));
+  work.stream = std::move(stream);
   for (cuda::GpuEvent *event : {&work.ready, &work.done}) {
-    auto made = cuda::createEvent(gpu);
-    if (!made)
-      return made.status();
-    *event = std::move(*made);
+    *event = PARTITA_TRY(cuda::createEvent(gpu));
   }
-  auto pinned = cuda::allocatePinned(gpu, sizeof(uint32_t));
-  if (!pinned)
-    return pinned.status();
-  work.last_done = std::move(*pinned);
+  work.last_done = PARTITA_TRY(cuda::allocatePinned(gpu, sizeof(uint32_t)));
   std::memset(work.last_done.get(), 0, sizeof(uint32_t));
   return Status();
 }
@@ -238,23 +228,14 @@ Status Endpoint::open() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!attached)
     return Status::error("device " + std::to_string(index) + " is not there");
-  if (Status status = gpu->use(); !status.ok())
-    return status;
+  PARTITA_TRY(gpu->use());
   const Traffic &traffic = network.traffic;
   const auto scratch_bytes = static_cast<size_t>(mostScratch());
-  auto more = cuda::allocateDevice(gpu, scratch_bytes, "collectives");
-  if (!more)
-    return more.status();
-  scratch = std::move(*more);
-  auto few = cuda::allocateDevice(gpu, kTokenBytes, "messages");
-  if (!few)
-    return few.status();
-  tokens = std::move(*few);
-  auto counted = cuda::allocateDevice(gpu, kNumbers * sizeof(uint32_t),
-                                      "the numbers of messages");
-  if (!counted)
-    return counted.status();
-  numbers = std::move(*counted);
+  scratch =
+      PARTITA_TRY(cuda::allocateDevice(gpu, scratch_bytes, "collectives"));
+  tokens = PARTITA_TRY(cuda::allocateDevice(gpu, kTokenBytes, "messages"));
+  numbers = PARTITA_TRY(cuda::allocateDevice(gpu, kNumbers * sizeof(uint32_t),
+                                             "the numbers of messages"));
   std::vector<uint32_t> all(kNumbers);
   for (uint32_t i = 0; i < kNumbers; ++i)
     all[i] = i;
@@ -266,20 +247,16 @@ Status Endpoint::open() {
                    kTokenBytes),
         std::tuple(scratch.get(), static_cast<const void *>(zeros.data()),
                    scratch_bytes)})
-    if (Status status = attached->upload(cuda::pointerTo(to), from, bytes);
-        !status.ok())
-      return status;
+    PARTITA_TRY(attached->upload(cuda::pointerTo(to), from, bytes));
 
   streams.reserve(network.routes.edges.size() + 1);
-  if (Status status = makeStream(-1); !status.ok())
-    return status;
+  PARTITA_TRY(makeStream(-1));
   for (size_t i = 0; i < network.routes.edges.size(); ++i) {
     const Edge &edge = network.routes.edges[i];
     if (edge.source != index && edge.target != index)
       continue;
     stream_of[i] = static_cast<int>(streams.size());
-    if (Status status = makeStream(static_cast<int>(i)); !status.ok())
-      return status;
+    PARTITA_TRY(makeStream(static_cast<int>(i)));
     parts[i].reserve(edge.channels.size());
   }
   auto makeEvents = [&](std::vector<cuda::GpuEvent> &events, size_t count,
@@ -288,10 +265,7 @@ Status Endpoint::open() {
     for (size_t i = 0; i < count; ++i) {
       if (!needs(i))
         continue;
-      auto made = cuda::createEvent(gpu);
-      if (!made)
-        return made.status();
-      events[i] = std::move(*made);
+      events[i] = PARTITA_TRY(cuda::createEvent(gpu));
     }
     return Status();
   };
@@ -310,10 +284,8 @@ Status Endpoint::open() {
 
 Status Endpoint::join(const UniqueId &id) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = stopped(); !status.ok())
-    return status;
-  if (Status status = gpu->use(); !status.ok())
-    return status;
+  PARTITA_TRY(stopped());
+  PARTITA_TRY(gpu->use());
   const std::vector<int> &devices = network.routes.devices;
   const auto rank = static_cast<int>(
       std::find(devices.begin(), devices.end(), index) - devices.begin());
@@ -329,8 +301,7 @@ Status Endpoint::join(const UniqueId &id) {
 
 Status Endpoint::split(int number) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const auto &groups = network.routes.splits[size_t(number)];
   int color = kNoColor, key = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -349,14 +320,11 @@ Status Endpoint::split(int number) {
 
 Status Endpoint::settle() {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
-  if (Status status = poll(world, {}); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
+  PARTITA_TRY(poll(world, {}));
   for (CommHandle comm : comms)
     if (comm)
-      if (Status status = poll(comm, {}); !status.ok())
-        return status;
+      PARTITA_TRY(poll(comm, {}));
   const auto begin = Clock::now();
   for (const WorkStream &work : streams)
     while (true) {
@@ -365,8 +333,7 @@ Status Endpoint::settle() {
         break;
       if (result != cuda::Result::not_ready)
         return driver(result);
-      if (Status status = stopped(); !status.ok())
-        return status;
+      PARTITA_TRY(stopped());
       if (Clock::now() - begin >
           std::chrono::duration<double>(network.timeout_s)) {
         Deadline deadline(network.timeout_s);
@@ -384,18 +351,14 @@ Status Endpoint::warmUp(int collective) {
   const std::vector<int> *group = network.routes.group(split, index);
   if (!group)
     return Status();
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   CollectiveInfo info = network.traffic.collectives[size_t(collective)];
   info.rows = info.part = 1;
   WorkStream &work = streams.front();
-  if (Status status = begin(work); !status.ok())
-    return status;
+  PARTITA_TRY(begin(work));
   const Record record{collective, -1, 0, false};
-  if (Status status = perform(info, split, *group, record, scratch.get(),
-                              scratch.get() + 8 * group->size());
-      !status.ok())
-    return status;
+  PARTITA_TRY(perform(info, split, *group, record, scratch.get(),
+                      scratch.get() + 8 * group->size()));
   return end(work, record, work.done.get());
 }
 
@@ -404,8 +367,7 @@ Status Endpoint::warmUpEdge(int edge) {
   const Edge &of = network.routes.edges[size_t(edge)];
   if (of.source != index && of.target != index)
     return Status();
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const Part token{of.channels.front(), 0, nullptr};
   return exchange(edge, of.source == index, &token, 1);
 }

@@ -154,8 +154,7 @@ Status Endpoint::check() {
   // to their end, too.
   if (!lock)
     return network.aborted ? network.reason() : Status();
-  if (Status status = stopped(); !status.ok())
-    return status;
+  PARTITA_TRY(stopped());
   for (CommHandle comm : comms) {
     Result state = Result::success;
     if (!comm)

@@ -40,8 +40,7 @@ Status Endpoint::begin(WorkStream &work) {
   for (cuda::Result result :
        {api.eventRecord(work.ready.get(), attached->cudaQueue().stream()),
         api.streamWaitEvent(work.stream.get(), work.ready.get(), 0)})
-    if (Status status = driver(result); !status.ok())
-      return status;
+    PARTITA_TRY(driver(result));
   return Status();
 }
 
@@ -56,8 +55,7 @@ Status Endpoint::end(WorkStream &work, const Record &record,
                             numbers.get() +
                                 number % kNumbers * sizeof(uint32_t),
                             sizeof(uint32_t), work.stream.get())})
-    if (Status status = driver(result); !status.ok())
-      return status;
+    PARTITA_TRY(driver(result));
   return Status();
 }
 
@@ -75,11 +73,9 @@ Status Endpoint::copyRows(int64_t rows, int64_t bytes, DeviceAddress to,
   if (std::max(to_pitch, from_pitch) > gpu->mostPitch()) {
     // Rows of such a length are few.
     for (int64_t row = 0; row < rows; ++row)
-      if (Status status =
-              copy(to + static_cast<DeviceAddress>(row * to_pitch),
-                   from + static_cast<DeviceAddress>(row * from_pitch), bytes);
-          !status.ok())
-        return status;
+      PARTITA_TRY(copy(to + static_cast<DeviceAddress>(row * to_pitch),
+                       from + static_cast<DeviceAddress>(row * from_pitch),
+                       bytes));
     return Status();
   }
   cuda::Copy2D copy;
@@ -98,11 +94,8 @@ Status Endpoint::allToAll(CommHandle comm, const CollectiveInfo &info, int size,
   const Api &api = *network.api;
   const int64_t whole = rowBytes(info);
   const StreamHandle stream = streams.front().stream.get();
-  if (Status status =
-          copy(target + static_cast<DeviceAddress>(rank * whole),
-               source + static_cast<DeviceAddress>(rank * whole), whole);
-      !status.ok())
-    return status;
+  PARTITA_TRY(copy(target + static_cast<DeviceAddress>(rank * whole),
+                   source + static_cast<DeviceAddress>(rank * whole), whole));
   auto works = [](Result result) {
     return result == Result::success || result == Result::in_progress;
   };
@@ -145,19 +138,13 @@ Status Endpoint::perform(const CollectiveInfo &info, int split,
   // Each device's rows one after another, as NCCL has them.
   if (scattered && info.kind != CollectiveKind::all_gather) {
     for (int other = 0; other < size; ++other)
-      if (Status status =
-              copyRows(info.rows, part, at(scratch.get(), other * whole), part,
-                       at(source, other * part), size * part);
-          !status.ok())
-        return status;
+      PARTITA_TRY(copyRows(info.rows, part, at(scratch.get(), other * whole),
+                           part, at(source, other * part), size * part));
     source = scratch.get();
   }
   Combination combination;
   if (combines(info.kind)) {
-    auto found = combinationOf(info.dtype, info.reduction);
-    if (!found)
-      return found.status();
-    combination = *found;
+    combination = PARTITA_TRY(combinationOf(info.dtype, info.reduction));
   }
   switch (info.kind) {
   case CollectiveKind::all_reduce:
@@ -198,36 +185,28 @@ Status Endpoint::perform(const CollectiveInfo &info, int split,
       !status.ok() || !scattered)
     return status;
   for (int other = 0; other < size; ++other)
-    if (Status status =
-            copyRows(info.rows, part, at(target, other * part), size * part,
-                     at(gathered, other * whole), part);
-        !status.ok())
-      return status;
+    PARTITA_TRY(copyRows(info.rows, part, at(target, other * part), size * part,
+                         at(gathered, other * whole), part));
   return Status();
 }
 
 Status Endpoint::start(int collective, int micro_batch, const void *source,
                        void *target) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const int split = network.routes.split_of[size_t(collective)];
   const Record record{collective, -1, micro_batch, false};
   WorkStream &work = streams.front();
-  if (Status status = begin(work); !status.ok())
-    return status;
-  if (Status status = perform(network.traffic.collectives[size_t(collective)],
-                              split, *network.routes.group(split, index),
-                              record, addressOf(source), addressOf(target));
-      !status.ok())
-    return status;
+  PARTITA_TRY(begin(work));
+  PARTITA_TRY(perform(network.traffic.collectives[size_t(collective)], split,
+                      *network.routes.group(split, index), record,
+                      addressOf(source), addressOf(target)));
   return end(work, record, collective_done[size_t(collective)].get());
 }
 
 Status Endpoint::finish(int collective) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   return driver(
       gpu->api.streamWaitEvent(attached->cudaQueue().stream(),
                                collective_done[size_t(collective)].get(), 0));
@@ -241,8 +220,7 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
   const CommHandle comm = comms[size_t(of.split)];
   WorkStream &work = streamOf(edge);
   const Record record{-1, first->channel, first->micro_batch, is_send};
-  if (Status status = begin(work); !status.ok())
-    return status;
+  PARTITA_TRY(begin(work));
   Result result = count > 1 ? api.groupStart() : Result::success;
   if (result != Result::success)
     return fail(api.error(result, text(record)));
@@ -271,15 +249,13 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
     if (works(result))
       result = ended;
   }
-  if (Status status = accept(comm, result, record); !status.ok())
-    return status;
+  PARTITA_TRY(accept(comm, result, record));
   return end(work, record, work.done.get());
 }
 
 Status Endpoint::send(int channel, int micro_batch, const void *data) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const int edge = network.routes.edge_of[size_t(channel)];
   const auto key = static_cast<size_t>(channel * network.traffic.micro_batches +
                                        micro_batch);
@@ -287,9 +263,7 @@ Status Endpoint::send(int channel, int micro_batch, const void *data) {
   group.push_back({channel, micro_batch, const_cast<void *>(data)});
   if (network.routes.sends_more[key])
     return Status();
-  if (Status status = exchange(edge, true, group.data(), group.size());
-      !status.ok())
-    return status;
+  PARTITA_TRY(exchange(edge, true, group.data(), group.size()));
   const StreamHandle stream = streamOf(edge).stream.get();
   Status status;
   for (const Part &part : group)
@@ -306,8 +280,7 @@ Status Endpoint::send(int channel, int micro_batch, const void *data) {
 
 Status Endpoint::recv(int channel, int micro_batch, void *data) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const int edge = network.routes.edge_of[size_t(channel)];
   std::vector<Part> &group = parts[size_t(edge)];
   group.push_back({channel, micro_batch, data});
@@ -324,8 +297,7 @@ Status Endpoint::recv(int channel, int micro_batch, void *data) {
 
 Status Endpoint::waitSent(int channel, int micro_batch) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   const cuda::EventHandle event =
       sent[static_cast<size_t>(channel * network.traffic.micro_batches +
                                micro_batch)]

@@ -33,13 +33,11 @@ Expected<std::vector<T>> gather(const Processes &processes,
                                 const std::vector<T> &mine) {
   if (!processes.gather_all)
     return mine;
-  auto gathered =
+  auto gathered = PARTITA_TRY(
       processes.gather_all({reinterpret_cast<const uint8_t *>(mine.data()),
-                            mine.size() * sizeof(T)});
-  if (!gathered)
-    return gathered.status();
-  std::vector<T> all(gathered->size() / sizeof(T));
-  std::memcpy(all.data(), gathered->data(), all.size() * sizeof(T));
+                            mine.size() * sizeof(T)}));
+  std::vector<T> all(gathered.size() / sizeof(T));
+  std::memcpy(all.data(), gathered.data(), all.size() * sizeof(T));
   return all;
 }
 
@@ -80,18 +78,14 @@ Expected<Handshake> shakeHands(const Gpus &gpus, const Processes &processes,
     if (gpus[i] >= 0 && size_t(gpus[i]) < visible.gpus.size())
       own[i].facts = visible.gpus[size_t(gpus[i])];
   }
-  auto facts = gather(processes, std::vector{mine});
-  if (!facts)
-    return facts.status();
-  auto told = gather(processes, own);
-  if (!told)
-    return told.status();
+  auto facts = PARTITA_TRY(gather(processes, std::vector{mine}));
+  auto told = PARTITA_TRY(gather(processes, own));
   Handshake handshake;
-  handshake.processes = std::move(*facts);
+  handshake.processes = std::move(facts);
   for (size_t i = 0; i < gpus.size(); ++i) {
     const auto from =
         static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
-    const DeviceFacts &device = (*told)[from * gpus.size() + i];
+    const DeviceFacts &device = told[from * gpus.size() + i];
     handshake.devices.push_back(device);
     Place place{device.gpu >= 0, process_of[i], handshake.processes[from].host,
                 keyOf(device.facts.id)};
@@ -214,10 +208,8 @@ Expected<std::vector<int>> dealGpus(const std::vector<bool> &is_gpu,
     mine.ids[size_t(i)] = visible.gpus[size_t(i)].id;
   for (size_t i = 0; i < is_gpu.size(); ++i)
     mine.wanted += is_gpu[i] && process_of[i] == processes.rank;
-  auto all = gather(processes, std::vector{mine});
-  if (!all)
-    return all.status();
-  const std::vector<int> numbers = deal(*all, processes.rank);
+  auto all = PARTITA_TRY(gather(processes, std::vector{mine}));
+  const std::vector<int> numbers = deal(all, processes.rank);
   std::vector<int> places(is_gpu.size());
   auto next = numbers.begin();
   for (size_t i = 0; i < is_gpu.size(); ++i)
@@ -232,12 +224,10 @@ Expected<UniqueId> shareId(const Processes &processes, const Api &api) {
   if (processes.rank == 0)
     if (Result result = api.getUniqueId(&id); result != Result::success)
       status = api.error(result, "cannot begin with NCCL");
-  auto ids = gather(processes, std::vector{id});
-  if (!ids)
-    return ids.status();
+  auto ids = PARTITA_TRY(gather(processes, std::vector{id}));
   if (!status.ok())
     return status;
-  return ids->front();
+  return ids.front();
 }
 
 } // namespace partita::runtime::nccl

@@ -107,8 +107,7 @@ private:
   template <typename Call> Status each(const Call &call) {
     for (const std::unique_ptr<Endpoint> &endpoint : endpoints)
       if (endpoint)
-        if (Status status = call(*endpoint); !status.ok())
-          return status;
+        PARTITA_TRY(call(*endpoint));
     return Status();
   }
   /// Of all endpoints at the same time: the first call of a communicator ends
@@ -216,29 +215,22 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   if (std::count_if(gpus.begin(), gpus.end(),
                     [](int gpu) { return gpu >= 0; }) < 2)
     return Made{std::move(base), ""};
-  auto handshake = shakeHands(gpus, processes, library);
-  if (!handshake)
-    return handshake.status();
-  if (Status status = handshake->checkSharing(); !status.ok())
-    return status;
-  Routes routes = chooseRoutes(handshake->places, traffic);
+  auto handshake = PARTITA_TRY(shakeHands(gpus, processes, library));
+  PARTITA_TRY(handshake.checkSharing());
+  Routes routes = chooseRoutes(handshake.places, traffic);
   if (routes.empty())
     return Made{std::move(base), ""};
-  if (Status status = handshake->checkVersions(library); !status.ok())
-    return status;
-  if (Status status = handshake->checkModels(routes); !status.ok())
-    return status;
+  PARTITA_TRY(handshake.checkVersions(library));
+  PARTITA_TRY(handshake.checkModels(routes));
   if (!library.api)
     return Made{std::move(base), library.status.message() +
                                      ": GPUs exchange their bytes through the "
                                      "host; install libnccl.so.2"};
-  auto id = shareId(processes, *library.api);
-  if (!id)
-    return id.status();
+  auto id = PARTITA_TRY(shareId(processes, *library.api));
 
-  auto made = std::make_shared<NcclCommunicator>(std::move(base), *id);
+  auto made = std::make_shared<NcclCommunicator>(std::move(base), id);
   std::vector<int> process_of;
-  for (const Place &place : handshake->places)
+  for (const Place &place : handshake.places)
     process_of.push_back(place.process);
   made->network.api = library.api;
   made->network.traffic = traffic;
@@ -249,7 +241,7 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   if (processes.gather_all)
     made->network.process_of = process_of;
   made->open(process_of, processes.rank);
-  return Made{std::move(made), handshake->remarkDrivers()};
+  return Made{std::move(made), handshake.remarkDrivers()};
 }
 
 } // namespace partita::runtime::nccl

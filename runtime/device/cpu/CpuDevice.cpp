@@ -180,44 +180,35 @@ CpuDevice::create(const abi::Plan &plan, int index,
                   std::shared_ptr<const KernelLibrary> kernels,
                   const DeviceOptions &options, const std::vector<int> &cores) {
   FlushDenormals flush;
-  if (Status status = ThreadTeam::hasRoom(options.threads); !status.ok())
-    return status;
+  PARTITA_TRY(ThreadTeam::hasRoom(options.threads));
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);
   self->countReaders();
-  if (Status status = self->findShare(options.shared.get()); !status.ok())
-    return status;
-  if (Status status = self->findStates(); !status.ok())
-    return status;
+  PARTITA_TRY(self->findShare(options.shared.get()));
+  PARTITA_TRY(self->findStates());
   for (int64_t i = 0; i < length(self->program.frames()); ++i) {
     self->frames.emplace_back();
     for (int64_t copy : *self->program.frames()->Get(i)->copies())
       self->frames.back().push_back(self->arena() + copy);
   }
-  auto constants =
-      Arena::map(self->program.constant_bytes(), "the constant region");
-  if (!constants)
-    return constants.status();
-  self->constants = std::make_shared<const Arena>(std::move(*constants));
-  auto context = OnednnContext::create({self->program.packed_bytes(),
-                                        self->program.workspace_bytes(),
-                                        self->largestRoom()},
-                                       self->share->packed);
-  if (!context)
-    return context.status();
-  self->context = std::move(*context);
+  auto constants = PARTITA_TRY(
+      Arena::map(self->program.constant_bytes(), "the constant region"));
+  self->constants = std::make_shared<const Arena>(std::move(constants));
+  auto context = PARTITA_TRY(OnednnContext::create(
+      {self->program.packed_bytes(), self->program.workspace_bytes(),
+       self->largestRoom()},
+      self->share->packed));
+  self->context = std::move(context);
   // What is computed only once may well be computed by slower code.
   self->context->keepNan(&self->team);
   self->context->useTeam(self->team);
-  if (Status status = self->runLoadProgram(); !status.ok())
-    return status;
+  PARTITA_TRY(self->runLoadProgram());
   if (self->share->isShared)
     self->shareConstants();
   if (!options.keep_nan)
     self->context->keepNan(nullptr);
-  if (Status status = self->standInForCopies(); !status.ok())
-    return status;
+  PARTITA_TRY(self->standInForCopies());
   return self;
 }
 
@@ -255,17 +246,16 @@ Status CpuDevice::findStates() {
     const size_t copies = runtime::countStateCopies(plan, state);
     const size_t stride = stateStride(state);
     bool isNew = false;
-    auto found = share->state(text(state.name()), copies * stride, isNew);
-    if (!found)
-      return found.status();
+    auto found =
+        PARTITA_TRY(share->state(text(state.name()), copies * stride, isNew));
     state_bytes += copies * stride;
     for (size_t copy : runtime::stateCopies(plan, program, state))
-      places.push_back(*found + copy * stride);
+      places.push_back(found + copy * stride);
     if (!isNew || state.weight() < 0)
       continue;
     const uint8_t *initial = weights[static_cast<size_t>(state.weight())];
     for (size_t copy = 0; copy < copies; ++copy)
-      part.take(initial, *found + copy * stride);
+      part.take(initial, found + copy * stride);
     if (weights_are_mapped)
       releasePages(const_cast<uint8_t *>(initial),
                    static_cast<size_t>(state.bytes()));
@@ -308,11 +298,9 @@ int64_t CpuDevice::largestRoom() const {
 
 Status CpuDevice::letMove(const std::vector<int> &slots) {
   for (int slot : slots) {
-    auto made = Arena::map(
-        static_cast<size_t>(program.slots()->Get(slot)->bytes()), "addresses");
-    if (!made)
-      return made.status();
-    stand_ins.emplace(slot, std::move(*made));
+    auto made = PARTITA_TRY(Arena::map(
+        static_cast<size_t>(program.slots()->Get(slot)->bytes()), "addresses"));
+    stand_ins.emplace(slot, std::move(made));
   }
   return Status();
 }
@@ -430,10 +418,8 @@ Expected<void *> CpuDevice::alignedSlot(int slot) {
     return static_cast<void *>(data);
   Arena &copy = aligned_weights[found.offset()];
   if (!copy.data()) {
-    auto made = Arena::map(found.bytes(), "an aligned copy of a weight");
-    if (!made)
-      return made.status();
-    copy = std::move(*made);
+    copy =
+        PARTITA_TRY(Arena::map(found.bytes(), "an aligned copy of a weight"));
     std::memcpy(copy.data(), data, static_cast<size_t>(found.bytes()));
     releasePages(data, static_cast<size_t>(found.bytes()));
   }
@@ -461,10 +447,7 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
     std::vector<void *> buffers;
     for (int slot : *dispatch->operands()) {
-      auto buffer = alignedSlot(slot);
-      if (!buffer)
-        return buffer.status();
-      buffers.push_back(*buffer);
+      buffers.push_back(PARTITA_TRY(alignedSlot(slot)));
     }
     return std::unique_ptr<Task>(
         new KernelTask(kernels->kernel(dispatch->kernel()), std::move(buffers),
@@ -542,10 +525,8 @@ Expected<Instance *> CpuDevice::prepare(int unit) {
   instance->unit = unit;
   const abi::Unit &described = *program.units()->Get(unit);
   for (int64_t i = 0; i < length(described.instructions()); ++i) {
-    auto task = prepare(*described.instructions()->Get(i), true);
-    if (!task)
-      return task.status();
-    instance->tasks.push_back(std::move(*task));
+    instance->tasks.push_back(
+        PARTITA_TRY(prepare(*described.instructions()->Get(i), true)));
     const abi::Call *call = described.instructions()->Get(i)->work_as_Call();
     const bool drops = call && !context->nanTeam() && dropsNan(*call);
     instance->drops_nan.push_back(drops);
@@ -558,13 +539,9 @@ Expected<Instance *> CpuDevice::prepare(int unit) {
 Status CpuDevice::runLoadProgram() {
   CpuInstance load;
   for (int64_t i = 0; i < length(program.load()); ++i) {
-    auto task = prepare(*program.load()->Get(i), false);
-    if (!task)
-      return task.status();
-    load.tasks.push_back(std::move(*task));
+    load.tasks.push_back(PARTITA_TRY(prepare(*program.load()->Get(i), false)));
   }
-  if (Status status = reserveScratch({&load}); !status.ok())
-    return status;
+  PARTITA_TRY(reserveScratch({&load}));
   for (size_t i = 0; i < load.tasks.size(); ++i)
     if (!load.tasks[i]->run())
       return Status::error(std::string(text(device.name())) +
@@ -629,10 +606,7 @@ Status CpuDevice::reserveScratch(const std::vector<CpuInstance *> &used) {
   for (CpuInstance *instance : used)
     for (auto &task : instance->tasks)
       bytes = std::max(bytes, task->scratchBytes());
-  auto arena = Arena::map(bytes, "the library's scratch");
-  if (!arena)
-    return arena.status();
-  scratch = std::move(*arena);
+  scratch = PARTITA_TRY(Arena::map(bytes, "the library's scratch"));
   for (CpuInstance *instance : used)
     for (auto &task : instance->tasks)
       task->useScratch(scratch.data());
@@ -652,10 +626,7 @@ Status CpuDevice::finish() {
 }
 
 Expected<uint8_t *> CpuDevice::allocate(size_t bytes, const char *what) {
-  auto made = Arena::map(bytes, what);
-  if (!made)
-    return made.status();
-  allocated.push_back(std::move(*made));
+  allocated.push_back(PARTITA_TRY(Arena::map(bytes, what)));
   return allocated.back().data();
 }
 
@@ -810,11 +781,9 @@ public:
   Expected<std::unique_ptr<Device>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          const DeviceOptions &options, const std::vector<int> &cores) override {
-    auto made =
-        CpuDevice::create(plan, index, weights, true, kernels, options, cores);
-    if (!made)
-      return made.status();
-    return std::unique_ptr<Device>(std::move(*made));
+    auto made = PARTITA_TRY(
+        CpuDevice::create(plan, index, weights, true, kernels, options, cores));
+    return std::unique_ptr<Device>(std::move(made));
   }
 
 private:
@@ -825,10 +794,9 @@ private:
 
 Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
                                                 const DeviceOptions &options) {
-  auto kernels = KernelLibrary::load(artifact, options.max_cpu_level);
-  if (!kernels)
-    return kernels.status();
-  return std::unique_ptr<Driver>(new CpuDriver(std::move(*kernels)));
+  auto kernels =
+      PARTITA_TRY(KernelLibrary::load(artifact, options.max_cpu_level));
+  return std::unique_ptr<Driver>(new CpuDriver(std::move(kernels)));
 }
 
 std::string describeCpuLibrary() {

@@ -44,10 +44,8 @@ Expected<uint8_t *> CpuShare::state(const std::string &name, size_t bytes,
   auto found = states.find(name);
   isNew = found == states.end();
   if (isNew) {
-    auto made = Arena::map(bytes, "a state");
-    if (!made)
-      return made.status();
-    found = states.emplace(name, std::move(*made)).first;
+    auto made = PARTITA_TRY(Arena::map(bytes, "a state"));
+    found = states.emplace(name, std::move(made)).first;
   }
   return found->second.data();
 }

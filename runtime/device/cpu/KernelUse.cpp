@@ -76,14 +76,11 @@ Status checkKernelUses(const abi::Plan &plan,
     return Status();
   };
   for (const abi::Program *program : *plan.programs()) {
-    if (Status status = check(*program, program->load()); !status.ok())
-      return status;
+    PARTITA_TRY(check(*program, program->load()));
     for (int64_t u = 0; u < length(program->units()); ++u)
-      if (Status status = check(
-              *program,
-              program->units()->Get(static_cast<unsigned>(u))->instructions());
-          !status.ok())
-        return status;
+      PARTITA_TRY(check(
+          *program,
+          program->units()->Get(static_cast<unsigned>(u))->instructions()));
   }
   return Status();
 }

@@ -105,10 +105,7 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
                          "--strict-nan compile the model with "
                          "--no-library-calls");
   if (!blas) {
-    auto opened = cublaslt::openLibrary(library_apis.blas, used_gpu);
-    if (!opened)
-      return opened.status();
-    blas = std::move(*opened);
+    blas = PARTITA_TRY(cublaslt::openLibrary(library_apis.blas, used_gpu));
   }
   const std::vector<CudaInstance::Operand> operands =
       operandsOf(call, matmul.addend, matmul.bias);
@@ -120,22 +117,17 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
   const CudaInstance::Operand &last = operands.back();
   const DeviceAddress bias =
       last.address + (last.copies ? last.copies->front() : 0);
-  auto task = cublaslt::MatmulTask::prepare(
+  auto task = PARTITA_TRY(cublaslt::MatmulTask::prepare(
       blas, matmul, alignments, matmul.bias >= 0 ? bias : 0,
-      {workspace, static_cast<size_t>(program.workspace_bytes())});
-  if (!task)
-    return task.status();
-  instance.addCall(std::move(*task), operands, label);
+      {workspace, static_cast<size_t>(program.workspace_bytes())}));
+  instance.addCall(std::move(task), operands, label);
   return Status();
 }
 
 /// cuDNN for this device, since the first call.
 Expected<std::shared_ptr<cudnn::Library>> CudaDevice::openDnn() {
   if (!dnn) {
-    auto opened = cudnn::openLibrary(library_apis.dnn, used_gpu);
-    if (!opened)
-      return opened.status();
-    dnn = std::move(*opened);
+    dnn = PARTITA_TRY(cudnn::openLibrary(library_apis.dnn, used_gpu));
   }
   return dnn;
 }
@@ -163,21 +155,18 @@ Status CudaDevice::addConvolution(CudaInstance &instance, const abi::Call &call,
   if (why)
     return Status::error("cuDNN does not compute the convolution, because " +
                          std::string(why) + kAdvice);
-  auto library = openDnn();
-  if (!library)
-    return library.status();
+  auto library = PARTITA_TRY(openDnn());
   const std::vector<CudaInstance::Operand> operands =
       operandsOf(call, conv.addend, conv.bias);
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
-  wishes.cache = &(*library)->cache;
+  wishes.cache = &library->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task = cudnn::EngineTask::prepare(*library, conv, wishes, workspace);
-  if (!task)
-    return task.status();
-  instance.addCall(std::move(*task), operands, label);
+  auto task =
+      PARTITA_TRY(cudnn::EngineTask::prepare(library, conv, wishes, workspace));
+  instance.addCall(std::move(task), operands, label);
   return Status();
 }
 
@@ -195,20 +184,17 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::Call &call,
   if (why)
     return Status::error("cuDNN does not compute the pool, because " +
                          std::string(why) + kAdvice);
-  auto library = openDnn();
-  if (!library)
-    return library.status();
+  auto library = PARTITA_TRY(openDnn());
   const std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
-  wishes.cache = &(*library)->cache;
+  wishes.cache = &library->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task = cudnn::EngineTask::prepare(*library, pool, wishes, workspace);
-  if (!task)
-    return task.status();
-  instance.addCall(std::move(*task), operands, label);
+  auto task =
+      PARTITA_TRY(cudnn::EngineTask::prepare(library, pool, wishes, workspace));
+  instance.addCall(std::move(task), operands, label);
   return Status();
 }
 
@@ -232,22 +218,18 @@ Status CudaDevice::addAttention(CudaInstance &instance, const abi::Call &call,
     return Status::error("attention of cuDNN may make a number of NaN: for "
                          "--strict-nan compile the model without "
                          "--attention-calls");
-  auto library = openDnn();
-  if (!library)
-    return library.status();
+  auto library = PARTITA_TRY(openDnn());
   std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
   if (given.mask_add())
     operands.push_back(operand(*given.mask_add()));
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
-  wishes.cache = &(*library)->cache;
+  wishes.cache = &library->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task = cudnn::EngineTask::prepare(*library, attention, given.scale(),
-                                         wishes, workspace);
-  if (!task)
-    return task.status();
-  instance.addCall(std::move(*task), operands, label);
+  auto task = PARTITA_TRY(cudnn::EngineTask::prepare(
+      library, attention, given.scale(), wishes, workspace));
+  instance.addCall(std::move(task), operands, label);
   return Status();
 }
 

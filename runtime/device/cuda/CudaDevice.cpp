@@ -66,12 +66,10 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
 }
 
 Status CudaDevice::make(const DeviceOptions &options) {
-  if (Status status = used_gpu->use(); !status.ok())
-    return status;
+  PARTITA_TRY(used_gpu->use());
   placeWeights();
   placeStates();
-  if (Status status = allocateAll(options); !status.ok())
-    return status;
+  PARTITA_TRY(allocateAll(options));
   for (int64_t i = 0; i < length(program.frames()); ++i) {
     frames.emplace_back();
     for (int64_t copy :
@@ -79,18 +77,11 @@ Status CudaDevice::make(const DeviceOptions &options) {
       frames.back().push_back(share->arena.get() +
                               static_cast<DeviceAddress>(copy));
   }
-  auto queue = CudaQueue::create(used_gpu, options.timeout_s, stepTraffic());
-  if (!queue)
-    return queue.status();
-  work = std::move(*queue);
-  auto copies = Transfers::create(used_gpu, options.timeout_s);
-  if (!copies)
-    return copies.status();
-  transfers = std::move(*copies);
-  if (Status status = loadWeights(); !status.ok())
-    return status;
-  if (Status status = loadStates(); !status.ok())
-    return status;
+  work = PARTITA_TRY(
+      CudaQueue::create(used_gpu, options.timeout_s, stepTraffic()));
+  transfers = PARTITA_TRY(Transfers::create(used_gpu, options.timeout_s));
+  PARTITA_TRY(loadWeights());
+  PARTITA_TRY(loadStates());
   return runLoadProgram();
 }
 
@@ -222,11 +213,8 @@ StepTraffic CudaDevice::stepTraffic() const {
 /// allocates for all plans.
 Status CudaDevice::checkMemory(size_t arena_bytes, size_t lasting) const {
   size_t free = 0, total = 0;
-  if (Status status =
-          used_gpu->api.check(used_gpu->api.memGetInfo(&free, &total),
-                              "cannot read how much memory a GPU has");
-      !status.ok())
-    return status;
+  PARTITA_TRY(used_gpu->api.check(used_gpu->api.memGetInfo(&free, &total),
+                                  "cannot read how much memory a GPU has"));
   const size_t constant = static_cast<size_t>(program.constant_bytes()),
                scratch = share && share->hasWorkspace(workspaceBytes())
                              ? 0
@@ -266,26 +254,15 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
       options.shared ? options.shared->of(index, make) : make());
   if (!share)
     return status;
-  if (Status found = findStates(); !found.ok())
-    return found;
-  if (Status enough = checkMemory(0, 0); !enough.ok())
-    return enough;
-  auto kept = allocateDevice(
+  PARTITA_TRY(findStates());
+  PARTITA_TRY(checkMemory(0, 0));
+  constants = PARTITA_TRY(allocateDevice(
       used_gpu,
       aligned(static_cast<size_t>(program.constant_bytes())) + kept_bytes,
-      "constants and weights");
-  if (!kept)
-    return kept.status();
-  constants = std::move(*kept);
-  auto loaded = allocateDevice(used_gpu, load_bytes,
-                               "weights that the load program reads");
-  if (!loaded)
-    return loaded.status();
-  load_weights = std::move(*loaded);
-  auto scratch = share->workspace(workspaceBytes());
-  if (!scratch)
-    return scratch.status();
-  workspace = *scratch;
+      "constants and weights"));
+  load_weights = PARTITA_TRY(allocateDevice(
+      used_gpu, load_bytes, "weights that the load program reads"));
+  workspace = PARTITA_TRY(share->workspace(workspaceBytes()));
   return Status();
 }
 
@@ -296,13 +273,11 @@ Status CudaDevice::findStates() {
     if (!state.used)
       continue;
     const abi::State &described = *plan.states()->Get(static_cast<unsigned>(i));
-    auto found = share->state(text(described.name()), state.bytes,
-                              described.on_host(), state.is_new);
-    if (!found)
-      return found.status();
+    auto found = PARTITA_TRY(share->state(text(described.name()), state.bytes,
+                                          described.on_host(), state.is_new));
     const size_t bytes = state.bytes / countStateCopies(plan, described);
     for (size_t copy : stateCopies(plan, program, described))
-      state.copies.push_back(*found + copy * bytes);
+      state.copies.push_back(found + copy * bytes);
   }
   return Status();
 }
@@ -349,15 +324,10 @@ uint8_t *CudaDevice::slot(int index, int micro_batch) const {
 }
 
 Expected<uint8_t *> CudaDevice::allocate(size_t bytes, const char *what) {
-  if (Status status = used_gpu->use(); !status.ok())
-    return status;
-  auto made = allocateDevice(used_gpu, bytes, what);
-  if (!made)
-    return made.status();
-  allocated.push_back(std::move(*made));
+  PARTITA_TRY(used_gpu->use());
+  allocated.push_back(PARTITA_TRY(allocateDevice(used_gpu, bytes, what)));
   const DeviceAddress address = allocated.back().get();
-  if (Status status = transfers->clear(address, bytes); !status.ok())
-    return status;
+  PARTITA_TRY(transfers->clear(address, bytes));
   return pointerTo(address);
 }
 
@@ -559,8 +529,7 @@ Status CudaDevice::runLoadProgram() {
     if (!status.ok())
       return status;
   }
-  if (Status status = await("its last instruction"); !status.ok())
-    return status;
+  PARTITA_TRY(await("its last instruction"));
   load_weights = DeviceBuffer();
   return Status();
 }

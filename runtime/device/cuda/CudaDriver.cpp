@@ -30,11 +30,9 @@ public:
           std::string(
               text(plan.devices()->Get(static_cast<unsigned>(index))->name())) +
           ": " + used.status().message());
-    auto made = CudaDevice::create(plan, index, weights, used->gpu,
-                                   used->kernels, options, libraries);
-    if (!made)
-      return made.status();
-    return std::unique_ptr<Device>(std::move(*made));
+    auto made = PARTITA_TRY(CudaDevice::create(
+        plan, index, weights, used->gpu, used->kernels, options, libraries));
+    return std::unique_ptr<Device>(std::move(made));
   }
 
 private:
@@ -62,25 +60,19 @@ private:
     std::lock_guard<std::mutex> lock(mutex);
     Used &used = gpus[number];
     if (!used.gpu) {
-      auto gpu = Gpu::open(api, number);
-      if (!gpu)
-        return gpu.status();
+      auto gpu = PARTITA_TRY(Gpu::open(api, number));
       // No step shall do that.
       for (const auto &[other, known] : gpus)
         if (known.gpu)
           for (const auto &[from, to] :
-               {std::pair(*gpu, known.gpu), std::pair(known.gpu, *gpu)})
-            if (Status status = from->reach(*to); !status.ok())
-              return status;
-      used.gpu = *gpu;
+               {std::pair(gpu, known.gpu), std::pair(known.gpu, gpu)})
+            PARTITA_TRY(from->reach(*to));
+      used.gpu = gpu;
     }
-    if (Status status = used.gpu->use(); !status.ok())
-      return status;
+    PARTITA_TRY(used.gpu->use());
     if (!used.kernels) {
-      auto kernels = KernelModule::load(artifact, used.gpu);
-      if (!kernels)
-        return kernels.status();
-      used.kernels = *kernels;
+      auto kernels = PARTITA_TRY(KernelModule::load(artifact, used.gpu));
+      used.kernels = kernels;
     }
     return used;
   }

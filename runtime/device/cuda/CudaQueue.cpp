@@ -55,16 +55,11 @@ size_t CudaQueue::forAllSteps(size_t of_one) {
 }
 
 Status CudaQueue::make(const StepTraffic &traffic) {
-  auto stream = createStream(gpu);
-  if (!stream)
-    return stream.status();
-  compute = std::move(*stream);
+  compute = PARTITA_TRY(createStream(gpu));
   size_t pieces = 0;
   for (auto [stage, copies] :
        {std::pair(&in, &traffic.in), std::pair(&out, &traffic.out)}) {
-    if (Status status = stage->make(gpu, *copies, traffic.largest);
-        !status.ok())
-      return status;
+    PARTITA_TRY(stage->make(gpu, *copies, traffic.largest));
     for (size_t bytes : *copies)
       pieces += bytes / stage->chunkBytes() + 1;
   }
@@ -77,50 +72,33 @@ Status CudaQueue::make(const StepTraffic &traffic) {
       std::clamp(forAllSteps(traffic.events), kLeastEvents, kMostEvents));
   for (Mark &mark : marks)
     for (GpuEvent *event : {&mark.computed, &mark.copied}) {
-      auto made = createEvent(gpu);
-      if (!made)
-        return made.status();
-      *event = std::move(*made);
+      *event = PARTITA_TRY(createEvent(gpu));
     }
-  auto made = createEvent(gpu);
-  if (!made)
-    return made.status();
-  joined = std::move(*made);
+  joined = PARTITA_TRY(createEvent(gpu));
   return makeNumbers();
 }
 
 /// A copy of 4 bytes would keep a copy engine between the graphs of two units.
 Status CudaQueue::makeNumbers() {
-  auto pinned = allocatePinned(gpu, sizeof(uint32_t));
-  if (!pinned)
-    return pinned.status();
-  last_done = std::move(*pinned);
+  last_done = PARTITA_TRY(allocatePinned(gpu, sizeof(uint32_t)));
   std::memset(last_done.get(), 0, sizeof(uint32_t));
   int writes = 0;
-  if (Status status = gpu->api.check(
-          gpu->attribute(DeviceAttribute::can_use_64_bit_stream_mem_ops,
-                         writes),
-          "cannot read the properties of a GPU");
-      !status.ok())
-    return status;
+  PARTITA_TRY(gpu->api.check(
+      gpu->attribute(DeviceAttribute::can_use_64_bit_stream_mem_ops, writes),
+      "cannot read the properties of a GPU"));
   writes_numbers = writes != 0;
   if (writes_numbers)
     return Status();
-  auto device =
-      allocateDevice(gpu, kRuns * sizeof(uint32_t), "the numbers of units");
-  if (!device)
-    return device.status();
-  numbers = std::move(*device);
+  numbers = PARTITA_TRY(
+      allocateDevice(gpu, kRuns * sizeof(uint32_t), "the numbers of units"));
   static const auto counted = [] {
     std::array<uint32_t, kRuns> all;
     for (uint32_t i = 0; i < kRuns; ++i)
       all[i] = i;
     return all;
   }();
-  if (Status status = copyIn(reinterpret_cast<uint8_t *>(numbers.get()),
-                             counted.data(), sizeof(counted));
-      !status.ok())
-    return status;
+  PARTITA_TRY(copyIn(reinterpret_cast<uint8_t *>(numbers.get()), counted.data(),
+                     sizeof(counted)));
   return synchronize(record());
 }
 
@@ -284,23 +262,19 @@ Status CudaQueue::joinOutput(const uint8_t *from, size_t bytes) {
 
 Status CudaQueue::bring(uint8_t *to, const uint8_t *from, size_t bytes,
                         Device *source) {
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   if (!source)
-    if (Status status = joinOutput(from, bytes); !status.ok())
-      return status;
+    PARTITA_TRY(joinOutput(from, bytes));
   const Api &api = gpu->api;
   const StreamHandle host = in.host.get(), wire = in.wire.get();
   for (size_t done = 0; done < bytes; done += in.chunkBytes()) {
     const size_t part = std::min(bytes - done, in.chunkBytes());
     Staging::Chunk &chunk = in.take();
-    auto copy = hostCopy(chunk.pinned, from + done, part, source);
-    if (!copy)
-      return copy.status();
-    (*copy)->pending = true;
+    auto copy = PARTITA_TRY(hostCopy(chunk.pinned, from + done, part, source));
+    copy->pending = true;
     Calls calls;
     if (calls.ok(api.streamWaitEvent(host, chunk.empty.get(), 0)) &&
-        calls.ok(api.launchHostFunc(host, carryOut, *copy)) &&
+        calls.ok(api.launchHostFunc(host, carryOut, copy)) &&
         calls.ok(api.eventRecord(chunk.filled.get(), host)) &&
         calls.ok(api.streamWaitEvent(wire, chunk.filled.get(), 0)) &&
         calls.ok(api.memcpyHtoDAsync(chunk.there, chunk.pinned, part, wire)) &&
@@ -330,8 +304,7 @@ Status CudaQueue::copyOut(void *to, const uint8_t *from, size_t bytes) {
 }
 
 Status CudaQueue::tell(void *to, const uint8_t *from, size_t bytes) {
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   if (bytes == 0)
     return Status();
   told = true;
@@ -341,10 +314,9 @@ Status CudaQueue::tell(void *to, const uint8_t *from, size_t bytes) {
   for (size_t done = 0; done < bytes; done += out.chunkBytes()) {
     const size_t part = std::min(bytes - done, out.chunkBytes());
     Staging::Chunk &chunk = out.take();
-    auto copy = hostCopy(target + done, chunk.pinned, part, nullptr);
-    if (!copy)
-      return copy.status();
-    (*copy)->pending = true;
+    auto copy =
+        PARTITA_TRY(hostCopy(target + done, chunk.pinned, part, nullptr));
+    copy->pending = true;
     Calls calls;
     if (calls.ok(api.streamWaitEvent(compute.get(), chunk.empty.get(), 0)) &&
         calls.ok(api.memcpyDtoDAsync(chunk.there, addressOf(from + done), part,
@@ -354,7 +326,7 @@ Status CudaQueue::tell(void *to, const uint8_t *from, size_t bytes) {
         calls.ok(api.memcpyDtoHAsync(chunk.pinned, chunk.there, part, wire)) &&
         calls.ok(api.eventRecord(chunk.sent.get(), wire)) &&
         calls.ok(api.streamWaitEvent(host, chunk.sent.get(), 0)) &&
-        calls.ok(api.launchHostFunc(host, carryOut, *copy)) &&
+        calls.ok(api.launchHostFunc(host, carryOut, copy)) &&
         calls.ok(api.eventRecord(chunk.empty.get(), host)))
       continue;
     return broken(calls.result, "cannot copy " + std::to_string(bytes) +
@@ -390,8 +362,7 @@ Status CudaQueue::copyFrom(Device &source, uint8_t *to, const uint8_t *from,
 
 Status CudaQueue::run(Instance &prepared, int micro_batch,
                       TaskObserver *observer) {
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   auto &instance = static_cast<CudaInstance &>(prepared);
   const bool timed = observer && observer->timed;
   current->is_timed &= timed;
@@ -461,10 +432,7 @@ Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
 /// Events are made when the first step needs them.
 Expected<GpuEvent *> CudaQueue::timedEvent(Step &of) {
   if (of.used_events == of.timed_events.size()) {
-    auto made = createEvent(gpu, true);
-    if (!made)
-      return made.status();
-    of.timed_events.push_back(std::move(*made));
+    of.timed_events.push_back(PARTITA_TRY(createEvent(gpu, true)));
   }
   return &of.timed_events[of.used_events++];
 }
@@ -501,8 +469,7 @@ Event CudaQueue::record() {
 Status CudaQueue::wait(const Event &event) {
   if (!event.queue || event.queue == this)
     return Status();
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   auto *other = dynamic_cast<CudaQueue *>(event.queue);
   if (!other) {
     // What another kind of device does, the driver does not know.
@@ -527,8 +494,7 @@ Status CudaQueue::synchronize(const Event &event) {
 }
 
 Status CudaQueue::awaitEvent(const Event &event, int64_t expected_ns) {
-  if (Status status = ready(); !status.ok())
-    return status;
+  PARTITA_TRY(ready());
   if (event.number + marks.size() > recorded) {
     const EventHandle handle = marks[event.number % marks.size()].last();
     if (Status status = poll([&] { return gpu->api.eventQuery(handle); },
@@ -555,8 +521,7 @@ void CudaQueue::beginStep() {
 Status CudaQueue::awaitStep(const Event &end) {
   Step &done = steps[awaited++ % steps.size()];
   const int64_t begin = now();
-  if (Status status = awaitEvent(end, step_ns); !status.ok())
-    return status;
+  PARTITA_TRY(awaitEvent(end, step_ns));
   step_ns = now() - begin;
   // Whatever came before it in the queue has happened, too.
   happened = end.number;

@@ -44,10 +44,9 @@ public:
       made.pinned = std::move(*pinned);
       made.address = addressOf(static_cast<uint8_t *>(made.pinned.get()));
     } else {
-      auto buffer = allocateDevice(gpu, bytes, "the state '" + name + "'");
-      if (!buffer)
-        return buffer.status();
-      made.buffer = std::move(*buffer);
+      auto buffer =
+          PARTITA_TRY(allocateDevice(gpu, bytes, "the state '" + name + "'"));
+      made.buffer = std::move(buffer);
       made.address = made.buffer.get();
     }
     return states.emplace(name, std::move(made)).first->second.address;
@@ -57,11 +56,10 @@ public:
   /// thread must use the GPU.
   Expected<DeviceAddress> workspace(size_t bytes) {
     if (!hasWorkspace(bytes)) {
-      auto made = allocateDevice(gpu, bytes, "the workspace of library calls");
-      if (!made)
-        return made.status();
+      auto made = PARTITA_TRY(
+          allocateDevice(gpu, bytes, "the workspace of library calls"));
       // Calls of other plans were made with the smaller ones.
-      workspaces.push_back(std::move(*made));
+      workspaces.push_back(std::move(made));
       workspace_bytes = bytes;
     }
     return workspaces.empty() ? DeviceAddress(0) : workspaces.back().get();

@@ -31,26 +31,21 @@ static void keepContext(Ordinal ordinal) {
 
 Expected<std::shared_ptr<const Gpu>> Gpu::open(const Api &api, int number) {
   std::shared_ptr<Gpu> gpu(new Gpu(api, number));
-  if (Status status = gpu->retain(); !status.ok())
-    return status;
+  PARTITA_TRY(gpu->retain());
   return std::shared_ptr<const Gpu>(std::move(gpu));
 }
 
 Status Gpu::retain() {
   int count = 0;
-  if (Status status = api.check(api.deviceGetCount(&count),
-                                "cannot count the GPUs of this machine");
-      !status.ok())
-    return status;
+  PARTITA_TRY(api.check(api.deviceGetCount(&count),
+                        "cannot count the GPUs of this machine"));
   if (number < 0 || number >= count)
     return Status::error(
         "there is no GPU " + std::to_string(number) + ": this machine has " +
         abi::countOf(count, "GPU") +
         " that it may use; --devices cuda:0*4 puts four devices on GPU 0");
-  auto read = readFacts(api, number);
-  if (!read)
-    return read.status();
-  facts = *read;
+  auto read = PARTITA_TRY(readFacts(api, number));
+  facts = read;
   const std::string what =
       "cannot read the properties of GPU " + std::to_string(number);
   for (Result result :
@@ -60,8 +55,7 @@ Status Gpu::retain() {
             ordinal),
         api.deviceGetAttribute(&most_pitch, DeviceAttribute::max_pitch,
                                ordinal)})
-    if (Status status = api.check(result, what.c_str()); !status.ok())
-      return status;
+    PARTITA_TRY(api.check(result, what.c_str()));
   if (Status status = api.check(api.primaryCtxRetain(&handle, ordinal),
                                 ("cannot make a context on " + name()).c_str());
       !status.ok()) {
@@ -135,32 +129,25 @@ Expected<DeviceBuffer> allocateDevice(const std::shared_ptr<const Gpu> &gpu,
 Expected<PinnedBuffer> allocatePinned(const std::shared_ptr<const Gpu> &gpu,
                                       size_t bytes) {
   void *address = nullptr;
-  if (Status status = gpu->api.check(
-          gpu->api.memHostAlloc(&address, bytes, kHostAllocPortable),
-          "cannot allocate memory of the host that a GPU can read");
-      !status.ok())
-    return status;
+  PARTITA_TRY(
+      gpu->api.check(gpu->api.memHostAlloc(&address, bytes, kHostAllocPortable),
+                     "cannot allocate memory of the host that a GPU can read"));
   return PinnedBuffer(gpu, address);
 }
 
 Expected<Stream> createStream(const std::shared_ptr<const Gpu> &gpu) {
   StreamHandle stream = nullptr;
-  if (Status status =
-          gpu->api.check(gpu->api.streamCreate(&stream, kStreamNonBlocking),
-                         "cannot make a stream of a GPU");
-      !status.ok())
-    return status;
+  PARTITA_TRY(gpu->api.check(gpu->api.streamCreate(&stream, kStreamNonBlocking),
+                             "cannot make a stream of a GPU"));
   return Stream(gpu, stream);
 }
 
 Expected<GpuEvent> createEvent(const std::shared_ptr<const Gpu> &gpu,
                                bool timed) {
   EventHandle event = nullptr;
-  if (Status status = gpu->api.check(
-          gpu->api.eventCreate(&event, timed ? 0 : kEventDisableTiming),
-          "cannot make an event of a GPU");
-      !status.ok())
-    return status;
+  PARTITA_TRY(gpu->api.check(
+      gpu->api.eventCreate(&event, timed ? 0 : kEventDisableTiming),
+      "cannot make an event of a GPU"));
   return GpuEvent(gpu, event);
 }
 

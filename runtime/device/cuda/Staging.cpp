@@ -40,22 +40,15 @@ Status Staging::make(const std::shared_ptr<const Gpu> &gpu,
     count += (bytes + chunk_bytes - 1) / chunk_bytes;
   count = std::clamp(count, kLeastChunks, kMostBytes / chunk_bytes);
   for (Stream *stream : {&host, &wire}) {
-    auto made = createStream(gpu);
-    if (!made)
-      return made.status();
-    *stream = std::move(*made);
+    *stream = PARTITA_TRY(createStream(gpu));
   }
-  if (Status status = allocate(gpu, count); !status.ok())
-    return status;
+  PARTITA_TRY(allocate(gpu, count));
   for (size_t i = 0; i < count; ++i) {
     Chunk &chunk = chunks.emplace_back();
     chunk.pinned = static_cast<uint8_t *>(pinned.get()) + i * chunk_bytes;
     chunk.there = there.get() + i * chunk_bytes;
     for (GpuEvent *event : {&chunk.filled, &chunk.sent, &chunk.empty}) {
-      auto made = createEvent(gpu);
-      if (!made)
-        return made.status();
-      *event = std::move(*made);
+      *event = PARTITA_TRY(createEvent(gpu));
     }
   }
   return Status();

@@ -23,25 +23,16 @@ constexpr char kCannot[] = "cannot copy between host and device";
 Expected<std::unique_ptr<Transfers>>
 Transfers::create(std::shared_ptr<const Gpu> gpu, double timeout_s) {
   std::unique_ptr<Transfers> self(new Transfers(std::move(gpu), timeout_s));
-  if (Status status = self->make(); !status.ok())
-    return status;
+  PARTITA_TRY(self->make());
   return self;
 }
 
 Status Transfers::make() {
-  auto made = createStream(gpu);
-  if (!made)
-    return made.status();
-  stream = std::move(*made);
+  stream = PARTITA_TRY(createStream(gpu));
   for (Chunk &chunk : chunks) {
-    auto bytes = allocatePinned(gpu, kChunkBytes);
-    if (!bytes)
-      return bytes.status();
-    chunk.bytes = std::move(*bytes);
-    auto event = createEvent(gpu);
-    if (!event)
-      return event.status();
-    chunk.done = std::move(*event);
+    auto bytes = PARTITA_TRY(allocatePinned(gpu, kChunkBytes));
+    chunk.bytes = std::move(bytes);
+    chunk.done = PARTITA_TRY(createEvent(gpu));
   }
   return Status();
 }
@@ -70,25 +61,21 @@ Status
 Transfers::send(DeviceAddress to, size_t bytes,
                 const std::function<void(uint8_t *, size_t, size_t)> &fill) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = gpu->use(); !status.ok())
-    return status;
+  PARTITA_TRY(gpu->use());
   const Api &api = gpu->api;
   size_t next = 0;
   for (size_t done = 0; done < bytes; done += kChunkBytes, ++next) {
     const size_t part = std::min(bytes - done, kChunkBytes);
     const Chunk &chunk = chunks[next % kChunks];
-    if (Status status = await(chunk); !status.ok())
-      return status;
+    PARTITA_TRY(await(chunk));
     fill(static_cast<uint8_t *>(chunk.bytes.get()), done, part);
     for (Result result :
          {api.memcpyHtoDAsync(to + done, chunk.bytes.get(), part, stream.get()),
           api.eventRecord(chunk.done.get(), stream.get())})
-      if (Status status = api.check(result, kCannot); !status.ok())
-        return status;
+      PARTITA_TRY(api.check(result, kCannot));
   }
   for (const Chunk &chunk : chunks)
-    if (Status status = await(chunk); !status.ok())
-      return status;
+    PARTITA_TRY(await(chunk));
   return Status();
 }
 
@@ -125,8 +112,7 @@ Status Transfers::uploadRows(DeviceAddress to, const uint8_t *from,
 
 Status Transfers::download(void *to, DeviceAddress from, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (Status status = gpu->use(); !status.ok())
-    return status;
+  PARTITA_TRY(gpu->use());
   const Api &api = gpu->api;
   auto begin = [&](size_t at, const Chunk &chunk) {
     if (at >= bytes)
@@ -135,20 +121,15 @@ Status Transfers::download(void *to, DeviceAddress from, size_t bytes) {
          {api.memcpyDtoHAsync(chunk.bytes.get(), from + at,
                               std::min(bytes - at, kChunkBytes), stream.get()),
           api.eventRecord(chunk.done.get(), stream.get())})
-      if (Status status = api.check(result, kCannot); !status.ok())
-        return status;
+      PARTITA_TRY(api.check(result, kCannot));
     return Status();
   };
-  if (Status status = begin(0, chunks[0]); !status.ok())
-    return status;
+  PARTITA_TRY(begin(0, chunks[0]));
   size_t next = 0;
   for (size_t done = 0; done < bytes; done += kChunkBytes, ++next) {
-    if (Status status = begin(done + kChunkBytes, chunks[(next + 1) % kChunks]);
-        !status.ok())
-      return status;
+    PARTITA_TRY(begin(done + kChunkBytes, chunks[(next + 1) % kChunks]));
     const Chunk &chunk = chunks[next % kChunks];
-    if (Status status = await(chunk); !status.ok())
-      return status;
+    PARTITA_TRY(await(chunk));
     std::memcpy(static_cast<uint8_t *>(to) + done, chunk.bytes.get(),
                 std::min(bytes - done, kChunkBytes));
   }
@@ -162,8 +143,7 @@ Status Transfers::clear(DeviceAddress to, size_t bytes) {
   const Api &api = gpu->api;
   for (Result result : {api.memsetD8Async(to, 0, bytes, stream.get()),
                         api.eventRecord(chunks[0].done.get(), stream.get())})
-    if (Status status = api.check(result, kCannot); !status.ok())
-      return status;
+    PARTITA_TRY(api.check(result, kCannot));
   return await(chunks[0]);
 }
 

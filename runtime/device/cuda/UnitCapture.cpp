@@ -24,10 +24,7 @@ bool refusesCapture(Result result) {
 
 Status UnitCapture::begin() {
   if (!recorder.get()) {
-    auto made = createStream(gpu);
-    if (!made)
-      return made.status();
-    recorder = std::move(*made);
+    recorder = PARTITA_TRY(createStream(gpu));
   }
   // Other threads load devices meanwhile, and may allocate.
   return gpu->api.check(
@@ -38,8 +35,7 @@ Status UnitCapture::begin() {
 /// Records what the unit enqueues. `obstacle`: why that is not possible.
 Status UnitCapture::record(CudaInstance &unit, Graph &graph,
                            std::string &obstacle) {
-  if (Status status = begin(); !status.ok())
-    return status;
+  PARTITA_TRY(begin());
   Status enqueued;
   const char *last_call = nullptr;
   bool in_library = false;
@@ -134,8 +130,7 @@ Status UnitCapture::capture(CudaInstance &unit, int micro_batches,
       std::min(unit.places(), static_cast<size_t>(micro_batches));
   std::string obstacle = limit(unit.size(), places);
   if (!obstacle.empty())
-    if (Status status = loadCalls(unit); !status.ok())
-      return status;
+    PARTITA_TRY(loadCalls(unit));
   std::vector<GraphExec> graphs;
   while (graphs.size() < places && obstacle.empty()) {
     unit.useMicroBatch(static_cast<int>(graphs.size()));

@@ -63,12 +63,9 @@ std::vector<bool> chooseSteps(const std::vector<double> &stepNs) {
 }
 
 Status write(const std::string &path, const std::string &text) {
-  auto file = runtime::PendingFile::create(path);
-  if (!file)
-    return file.status();
-  if (Status status = (*file)->write(text); !status.ok())
-    return status;
-  return (*file)->commit();
+  auto file = PARTITA_TRY(runtime::PendingFile::create(path));
+  PARTITA_TRY(file->write(text));
+  return file->commit();
 }
 
 } // namespace
@@ -155,14 +152,11 @@ Status addTimes(const Options &options, const Model &model, Job &job,
     all.ns += time.ns;
     all.modelledNs += time.modelledNs;
   }
-  Expected<MachineSpeeds> machine = readMachine(options, model, job);
-  if (!machine)
-    return machine.status();
-  auto &known = findTeam(*machine, model.plan->threads())->work[model.devices];
+  MachineSpeeds machine = PARTITA_TRY(readMachine(options, model, job));
+  auto &known = findTeam(machine, model.plan->threads())->work[model.devices];
   for (const auto &[key, time] : times)
     known[key] = time;
-  if (Status status = write(options.calibrate, machine->json()); !status.ok())
-    return status;
+  PARTITA_TRY(write(options.calibrate, machine.json()));
   std::vector<double> sorted = stepNs;
   std::sort(sorted.begin(), sorted.end());
   const double median = percentile(sorted, 0.5);

@@ -96,11 +96,8 @@ public:
 
   Expected<Load> run(double seconds) {
     // Everything has been used once before something is measured.
-    Expected<uint64_t> first = stream.submit(samples[0]);
-    if (!first)
-      return first.status();
-    if (Status status = stream.wait(*first).status(); !status.ok())
-      return status;
+    uint64_t first = PARTITA_TRY(stream.submit(samples[0]));
+    PARTITA_TRY(stream.wait(first));
     const Stream::Counts before = stream.counts();
     std::thread taker([this] { take(); });
     const Clock::time_point begin = Clock::now();
@@ -142,12 +139,10 @@ private:
         load.gaveUp = true;
         break;
       }
-      Expected<uint64_t> ticket = stream.submit(samples[i % samples.size()]);
-      if (!ticket)
-        return ticket.status();
+      uint64_t ticket = PARTITA_TRY(stream.submit(samples[i % samples.size()]));
       {
         std::lock_guard<std::mutex> lock(mutex);
-        expected.push_back({*ticket, due});
+        expected.push_back({ticket, due});
       }
       changed.notify_all();
       progress.update(int64_t(1000 * at / seconds));

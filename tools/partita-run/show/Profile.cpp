@@ -373,14 +373,10 @@ Status checkTracePath(const std::string &path) {
 
 Status writeTrace(const std::string &path, const Model &model,
                   std::vector<Profile::Event> events) {
-  runtime::Expected<std::unique_ptr<runtime::PendingFile>> file =
-      runtime::PendingFile::create(path);
-  if (!file)
-    return file.status();
-  if (Status status = (*file)->write(traceText(model, std::move(events)));
-      !status.ok())
-    return status;
-  return (*file)->commit();
+  std::unique_ptr<runtime::PendingFile> file =
+      PARTITA_TRY(runtime::PendingFile::create(path));
+  PARTITA_TRY(file->write(traceText(model, std::move(events))));
+  return file->commit();
 }
 
 } // namespace partita::run

@@ -28,13 +28,11 @@ RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep,
                   std::move(data), allowChanges) {}
 
 Expected<runtime::train::Progress> RunFolder::resume(uint64_t seed) {
-  auto resumed = checkpoints.resume(seed);
-  if (!resumed)
-    return resumed.status();
-  for (const std::string &line : resumed->remarks)
+  auto resumed = PARTITA_TRY(checkpoints.resume(seed));
+  for (const std::string &line : resumed.remarks)
     if (isFirst(trainer.processes()))
       std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
-  return resumed->progress;
+  return resumed.progress;
 }
 
 Status RunFolder::begin() {
@@ -48,18 +46,11 @@ Status RunFolder::open() {
   if (error)
     return Status::error("cannot make the folder '" + folder +
                          "': " + error.message());
-  if (Status status = checkpoints.maySave(); !status.ok())
-    return status;
-  auto lines = TrainLog::open(folder + "/log.jsonl");
-  if (!lines)
-    return lines.status();
-  log = std::move(*lines);
-  auto made = EventFile::create(folder, trainer.steps() > 0
-                                            ? std::optional(trainer.steps())
-                                            : std::nullopt);
-  if (!made)
-    return made.status();
-  events = std::move(*made);
+  PARTITA_TRY(checkpoints.maySave());
+  log = PARTITA_TRY(TrainLog::open(folder + "/log.jsonl"));
+  events = PARTITA_TRY(EventFile::create(
+      folder,
+      trainer.steps() > 0 ? std::optional(trainer.steps()) : std::nullopt));
   return Status();
 }
 
@@ -68,8 +59,7 @@ Status RunFolder::save(const runtime::train::Progress &progress) {
 }
 
 Status RunFolder::write(const TrainRecord &record) {
-  if (Status status = log->write(record); !status.ok())
-    return status;
+  PARTITA_TRY(log->write(record));
   return events->write(record);
 }
 

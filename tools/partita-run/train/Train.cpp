@@ -74,10 +74,8 @@ openData(const Trainer &trainer, const std::vector<std::string> &arguments,
     if (found->samples)
       return Status::error(std::string(flag) + ": the samples of '" +
                            argument->input + "' are given twice");
-    auto opened = data::openDataset(argument->path, argument->options);
-    if (!opened)
-      return opened.status();
-    found->samples = *opened;
+    found->samples =
+        PARTITA_TRY(data::openDataset(argument->path, argument->options));
     found->scale = argument->scale;
     const auto &scales = trainer.setup().scales;
     if (auto scale = scales.find(argument->input);
@@ -102,20 +100,17 @@ public:
 
   /// An error is the same in all processes.
   Status run() {
-    if (Status status = open(); !status.ok())
-      return status;
+    PARTITA_TRY(open());
     job.stopOnSignals();
     announce();
     begin = reported = Clock::now();
     firstStep = trainer->steps();
     std::vector<const uint8_t *> pointers;
     while (trainer->steps() < lastStep && !stops) {
-      auto loaded = nextOf(*loader);
+      auto loaded = PARTITA_TRY(nextOf(*loader));
       if (!loaded)
-        return loaded.status();
-      if (!*loaded)
         break;
-      const data::LoadedStep &step = **loaded;
+      const data::LoadedStep &step = *loaded;
       const runtime::train::Progress before = next;
       const int64_t epoch = step.epoch;
       next.epoch = step.epoch;
@@ -126,7 +121,7 @@ public:
         pointers.push_back(tensor.data());
       const Clock::time_point stepBegun = Clock::now();
       auto result = trainer->step(pointers);
-      loader->release(*loaded);
+      loader->release(loaded);
       if (!result)
         return saveAfter(result.status(), before);
       note(*result);
@@ -142,19 +137,16 @@ public:
               ? trainer->steps() % options.training.evalEvery == 0
               : endsEpoch;
       if (isDue || isLast || isReportDue()) {
-        if (Status status = report(epoch, isDue || isLast); !status.ok())
-          return status;
+        PARTITA_TRY(report(epoch, isDue || isLast));
       } else if (isOutputDue()) {
         wipe();
-        if (Status status = tell(lineOf(epoch)); !status.ok())
-          return status;
+        PARTITA_TRY(tell(lineOf(epoch)));
       }
       const int64_t every = options.training.checkpointEvery;
       if (folder &&
           (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch) ||
            (isDue && !options.training.keepBest.empty())))
-        if (Status status = save(); !status.ok())
-          return status;
+        PARTITA_TRY(save());
     }
     wipe();
     return finish();
@@ -162,46 +154,31 @@ public:
 
 private:
   Status open() {
-    if (Status status = openTrainer(); !status.ok())
-      return status;
-    if (Status status = job.agree(setStates()); !status.ok())
-      return status;
-    if (Status status = openFolder(); !status.ok())
-      return status;
-    if (Status status = job.agree(openSamples()); !status.ok())
-      return status;
-    if (Status status = compareSamples(); !status.ok())
-      return status;
+    PARTITA_TRY(openTrainer());
+    PARTITA_TRY(job.agree(setStates()));
+    PARTITA_TRY(openFolder());
+    PARTITA_TRY(job.agree(openSamples()));
+    PARTITA_TRY(compareSamples());
     return folder ? folder->begin() : Status();
   }
 
   Status openTrainer() {
     auto artifacts = runtime::Artifact::openTraining(options.artifact);
-    if (Status status = job.agree(artifacts.status()); !status.ok())
-      return status;
+    PARTITA_TRY(job.agree(artifacts.status()));
     model = std::make_unique<const Model>(artifacts->train);
-    if (Status status =
-            job.agree(job.check(*model, /*plan=*/0, options.deviceMap));
-        !status.ok())
-      return status;
+    PARTITA_TRY(job.agree(job.check(*model, /*plan=*/0, options.deviceMap)));
     // What they do together from here on depends on flags.
-    if (Status status = job.requireSame("flags of --train", flagsText(options));
-        !status.ok())
-      return status;
-    auto opened =
+    PARTITA_TRY(job.requireSame("flags of --train", flagsText(options)));
+    trainer = PARTITA_TRY(
         Trainer::open(options.artifact, sessionOptions(options, *model, job),
-                      job.distributed() ? &processes : nullptr);
-    if (!opened)
-      return opened.status();
-    trainer = std::move(*opened);
+                      job.distributed() ? &processes : nullptr));
     trainer->setSeed(options.training.seed);
     return Status();
   }
 
   /// What training begins with, but for a checkpoint.
   Status setStates() {
-    if (Status status = checkTracePath(options.profile); !status.ok())
-      return status;
+    PARTITA_TRY(checkTracePath(options.profile));
     if (!options.calibrate.empty())
       if (auto machine = readMachine(options, *model, job); !machine)
         return machine.status();
@@ -210,10 +187,7 @@ private:
               *trainer, options.artifact, options.training.exportTo);
           !status.ok())
         return Status::error("--export: " + status.message());
-    auto begun = trainer->drawInitialStates();
-    if (!begun)
-      return begun.status();
-    drawnStates = *begun;
+    drawnStates = PARTITA_TRY(trainer->drawInitialStates());
     if (options.training.load.empty())
       return Status();
     auto unused = runtime::train::loadWeights(*trainer, options.training.load);
@@ -224,9 +198,8 @@ private:
   }
 
   Status openSamples() {
-    auto inputs = openData(*trainer, options.training.data, "--data");
-    if (!inputs)
-      return inputs.status();
+    auto inputs =
+        PARTITA_TRY(openData(*trainer, options.training.data, "--data"));
     data::LoaderOptions order;
     order.samplesPerStep = trainer->samplesPerStep();
     order.seed = options.training.seed;
@@ -236,22 +209,15 @@ private:
         options.training.order == "in-order" ? data::Order::Kind::inOrder
         : options.training.order == "drawn"  ? data::Order::Kind::drawn
                                              : data::Order::Kind::shuffled;
-    if (Status status = describe(*inputs, samplesSaid); !status.ok())
-      return status;
-    auto made = data::Loader::create(std::move(*inputs), order);
-    if (!made)
-      return made.status();
-    loader = std::move(*made);
+    PARTITA_TRY(describe(inputs, samplesSaid));
+    loader = PARTITA_TRY(data::Loader::create(std::move(inputs), order));
     lastStep = options.training.steps > 0
                    ? options.training.steps
                    : options.training.epochs * loader->stepsPerEpoch();
     if (!options.training.evalData.empty()) {
-      auto held = openData(*trainer, options.training.evalData, "--eval-data");
-      if (!held)
-        return held.status();
-      evalInputs = std::move(*held);
-      if (Status status = describe(evalInputs, evalSamplesSaid); !status.ok())
-        return status;
+      evalInputs = PARTITA_TRY(
+          openData(*trainer, options.training.evalData, "--eval-data"));
+      PARTITA_TRY(describe(evalInputs, evalSamplesSaid));
       // What is wrong with it should not be found after an epoch.
       if (auto tried = evaluation(); !tried)
         return tried.status();
@@ -276,13 +242,8 @@ private:
   }
 
   Status compareSamples() {
-    if (Status status = job.requireSame("samples of --data", samplesSaid);
-        !status.ok())
-      return status;
-    if (Status status =
-            job.requireSame("samples of --eval-data", evalSamplesSaid);
-        !status.ok())
-      return status;
+    PARTITA_TRY(job.requireSame("samples of --data", samplesSaid));
+    PARTITA_TRY(job.requireSame("samples of --eval-data", evalSamplesSaid));
     return job.requireSame("newest checkpoint",
                            std::to_string(next.step) + " " +
                                std::to_string(next.epoch) + " " +
@@ -308,10 +269,7 @@ private:
         *trainer, training.checkpoint, training.keep, training.keepBest,
         "\norder " + training.order, training.allowChanges);
     if (training.resume) {
-      auto found = folder->resume(training.seed);
-      if (!found)
-        return found.status();
-      next = *found;
+      next = PARTITA_TRY(folder->resume(training.seed));
       if (!options.json && job.root())
         std::printf("goes on after step %" PRId64 "\n", next.step);
     }
@@ -410,10 +368,7 @@ private:
                       .text(*model, options.top)
                       .c_str());
     if (!options.calibrate.empty())
-      if (Status status =
-              addTimes(options, *model, job, events, profile.stepNs());
-          !status.ok())
-        return status;
+      PARTITA_TRY(addTimes(options, *model, job, events, profile.stepNs()));
     return options.profile.empty()
                ? Status()
                : writeTrace(options.profile, *model, std::move(events));
@@ -442,22 +397,19 @@ private:
 
   Expected<Evaluation> evaluate() {
     auto held = evaluation();
-    if (Status status = job.agree(held.status()); !status.ok())
-      return status;
+    PARTITA_TRY(job.agree(held.status()));
     Evaluation total;
     std::vector<const uint8_t *> pointers;
     while (true) {
-      auto loaded = nextOf(**held);
+      auto loaded = PARTITA_TRY(nextOf(**held));
       if (!loaded)
-        return loaded.status();
-      if (!*loaded)
         return total;
       pointers.clear();
-      for (const runtime::Tensor &tensor : (*loaded)->inputs)
+      for (const runtime::Tensor &tensor : loaded->inputs)
         pointers.push_back(tensor.data());
       auto result = trainer->evaluate(
-          pointers, (*loaded)->samples / trainer->samplesPerMicroBatch());
-      (*held)->release(*loaded);
+          pointers, loaded->samples / trainer->samplesPerMicroBatch());
+      (*held)->release(loaded);
       if (!result)
         return result.status();
       total.add(*result);
@@ -508,20 +460,17 @@ private:
     line["data_wait"] = static_cast<double>(waited - waitedBefore) / 1e9 /
                         std::max(seconds, 1e-9);
     if (evaluates && !evalInputs.empty()) {
-      auto result = evaluate();
-      if (!result)
-        return result.status();
-      line["eval_loss"] = result->loss();
-      if (result->labels > 0) {
-        const auto labels = static_cast<double>(result->labels);
-        line["accuracy"] = static_cast<double>(result->right) / labels;
-        line["top5"] = static_cast<double>(result->rightOfFive) / labels;
-        line["perplexity"] = std::exp(result->loss());
+      auto result = PARTITA_TRY(evaluate());
+      line["eval_loss"] = result.loss();
+      if (result.labels > 0) {
+        const auto labels = static_cast<double>(result.labels);
+        line["accuracy"] = static_cast<double>(result.right) / labels;
+        line["top5"] = static_cast<double>(result.rightOfFive) / labels;
+        line["perplexity"] = std::exp(result.loss());
       }
       next.metrics = recordOf(line).eval;
     }
-    if (Status status = tell(line); !status.ok())
-      return status;
+    PARTITA_TRY(tell(line));
     lossSum = 0;
     lossCount = 0;
     waitedBefore = waited;
@@ -606,8 +555,7 @@ private:
       std::printf("%s skipped, because their loss or gradients were not "
                   "finite\n",
                   abi::countOf(skipped, "step").c_str());
-    if (Status status = job.agree(writeProfile()); !status.ok())
-      return status;
+    PARTITA_TRY(job.agree(writeProfile()));
     if (options.training.exportTo.empty())
       return Status();
     return runtime::train::exportTrained(*trainer, options.artifact,

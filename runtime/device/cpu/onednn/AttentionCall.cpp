@@ -183,8 +183,7 @@ Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
                                                  const ThreadTeam &team,
                                                  bool ready) {
   auto task = std::make_unique<Attention>(std::move(call), team);
-  if (Status status = task->prepare(context, ready); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context, ready));
   return std::unique_ptr<Task>(std::move(task));
 }
 

@@ -132,10 +132,7 @@ private:
       for (PostOperation &post : band.call.post_ops)
         if (post.operand.rank())
           restrict(post.operand, i / all, begin, end);
-      auto task = band.makeBest(pack);
-      if (!task)
-        return task.status();
-      bands->tasks.push_back(std::move(*task));
+      bands->tasks.push_back(PARTITA_TRY(band.makeBest(pack)));
     }
     return std::unique_ptr<Task>(std::move(bands));
   }
@@ -247,8 +244,7 @@ private:
       bias = stridedDesc(call.bias.dims, {1});
 
     OwnedAttr attr;
-    if (Status status = makeAttributes(post, describe, attr); !status.ok())
-      return status;
+    PARTITA_TRY(makeAttributes(post, describe, attr));
     OwnedPrimitiveDesc desc;
     if (dnnl_status_t status =
             makeDesc(order, src, weights_desc, bias, dst, attr, desc);
@@ -261,9 +257,7 @@ private:
     slow = isReference(desc);
     if (slow && image == Image::planes)
       return Status::error("oneDNN has no fast code for planes");
-    auto task = PrimitiveTask::create(context, desc);
-    if (!task)
-      return task.status();
+    auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
 
     float *data = weights().data;
     if (order != Order::plain)
@@ -275,10 +269,7 @@ private:
         data = nullptr; // in the scratch
     }
     if (order == Order::packed) {
-      auto made = context.packed(weights(), plain, weights_desc);
-      if (!made)
-        return made.status();
-      data = *made;
+      data = PARTITA_TRY(context.packed(weights(), plain, weights_desc));
     } else if (weights().constant) {
       context.readInPlace(weights());
     }
@@ -289,12 +280,10 @@ private:
     if (call.has_bias)
       arguments.push_back({DNNL_ARG_BIAS, bias, call.bias.data});
     addPostOpArguments(post, describe, arguments);
-    if (Status status = (*task)->add(context, arguments); !status.ok())
-      return status;
-    const AddressPlace source = (*task)->argument(0),
-                       filter = (*task)->argument(1);
+    PARTITA_TRY(task->add(context, arguments));
+    const AddressPlace source = task->argument(0), filter = task->argument(1);
     Expected<std::unique_ptr<Task>> conv =
-        std::unique_ptr<Task>(std::move(*task));
+        std::unique_ptr<Task>(std::move(task));
     if (order == Order::repacked)
       conv = reorderBefore(context, plain, weights().data, weights_desc,
                            std::move(*conv), filter);

@@ -133,10 +133,8 @@ private:
         kind.images = std::min(slices.images, images - image);
         // What is added up lies in one order.
         const Kind &first = kinds[kindOf(slice, 0)];
-        if (Status status =
-                makeKind(context, kind, &first == &kind ? nullptr : &first);
-            !status.ok())
-          return status;
+        PARTITA_TRY(
+            makeKind(context, kind, &first == &kind ? nullptr : &first));
       }
     return Status();
   }
@@ -167,8 +165,7 @@ private:
     const dnnl_memory_desc_t filter =
         first ? first->packed : anyDesc(dims, abi::DType::f32);
     OwnedAttr attr;
-    if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
-      return status;
+    PARTITA_TRY(makeAttributes({}, nullptr, attr));
     OwnedPrimitiveDesc forward, desc, reorder;
     dnnl_convolution_desc_t op;
     dnnl_status_t status = windows.describeForward(context, attr, kind.x,
@@ -225,9 +222,7 @@ private:
             std::pair(&kind.packed, &own.packed),
             std::pair(&kind.plain, &own.plain),
             std::pair(&kind.scratch, &own.scratch)})
-        if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
-            !status.ok())
-          return status;
+        PARTITA_TRY(context.memory(*desc, DNNL_MEMORY_NONE, *memory));
     }
     return Status();
   }
@@ -346,8 +341,7 @@ Expected<std::unique_ptr<Task>> prepareConvDw(ResolvedCall call,
                                               OnednnContext &context,
                                               const ThreadTeam &team, bool) {
   auto task = std::make_unique<ConvDw>(std::move(call), team);
-  if (Status status = task->prepare(context); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));
 }
 

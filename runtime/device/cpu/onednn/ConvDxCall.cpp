@@ -49,8 +49,7 @@ private:
                              cotangent = imageDesc(dy(), channelsLast),
                              given = broadcastDesc(weights());
     OwnedAttr attr;
-    if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
-      return status;
+    PARTITA_TRY(makeAttributes({}, nullptr, attr));
     OwnedPrimitiveDesc desc;
     if (dnnl_status_t status = describe(image, filter, cotangent, attr, desc);
         status != dnnl_success)
@@ -58,19 +57,14 @@ private:
                                        "of a convolution: ") +
                            context.reason(status));
     filter = *filterOf(desc);
-    auto task = PrimitiveTask::create(context, desc);
-    if (!task)
-      return task.status();
+    auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
     const bool isReordered = !dnnl_memory_desc_equal(&filter, &given);
-    if (Status status = (*task)->add(
-            context,
-            {{DNNL_ARG_WEIGHTS, filter, isReordered ? nullptr : weights().data},
-             {DNNL_ARG_DIFF_DST, cotangent, dy().data},
-             {DNNL_ARG_DIFF_SRC, image, dx().data}});
-        !status.ok())
-      return status;
-    const AddressPlace place = (*task)->argument(0);
-    std::unique_ptr<Task> made = std::move(*task);
+    PARTITA_TRY(task->add(context, {{DNNL_ARG_WEIGHTS, filter,
+                                     isReordered ? nullptr : weights().data},
+                                    {DNNL_ARG_DIFF_DST, cotangent, dy().data},
+                                    {DNNL_ARG_DIFF_SRC, image, dx().data}}));
+    const AddressPlace place = task->argument(0);
+    std::unique_ptr<Task> made = std::move(task);
     if (!isReordered)
       return made;
     return reorderBefore(context, given, weights().data, filter,

@@ -233,10 +233,8 @@ private:
          {Rows{0, rows, whole}, Rows{whole * rows, all - whole * rows, 1}}) {
       if (each.count == 0 || each.times == 0)
         continue;
-      auto task = makeRows(packed, bias, post, slow, each);
-      if (!task)
-        return task.status();
-      sequence->tasks.push_back(std::move(*task));
+      sequence->tasks.push_back(
+          PARTITA_TRY(makeRows(packed, bias, post, slow, each)));
     }
     return std::unique_ptr<Task>(std::move(sequence));
   }
@@ -275,9 +273,7 @@ private:
       return part;
     };
     OwnedAttr attr;
-    if (Status status = makeAttributes(postAt(0), broadcastDesc, attr);
-        !status.ok())
-      return status;
+    PARTITA_TRY(makeAttributes(postAt(0), broadcastDesc, attr));
     dnnl_matmul_desc_t op;
     OwnedPrimitiveDesc desc;
     dnnl_status_t status = dnnl_matmul_desc_init(
@@ -291,17 +287,12 @@ private:
     slow = isReference(desc);
     if (!computesRightly(desc, post))
       return Status::error("oneDNN computes its post-ops wrongly");
-    auto task = PrimitiveTask::create(context, desc);
-    if (!task)
-      return task.status();
+    auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
     float *rhs_data = rhs().data;
     if (packed) {
       weights =
           *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
-      auto data = context.packed(rhs(), plain, weights);
-      if (!data)
-        return data.status();
-      rhs_data = *data;
+      rhs_data = PARTITA_TRY(context.packed(rhs(), plain, weights));
     } else if (rhs().constant) {
       context.readInPlace(rhs());
     }
@@ -315,10 +306,9 @@ private:
         arguments.push_back(
             {DNNL_ARG_BIAS, bias_desc, call.post_ops[0].operand.data});
       addPostOpArguments(postAt(begin), broadcastDesc, arguments);
-      if (Status added = (*task)->add(context, arguments); !added.ok())
-        return added;
+      PARTITA_TRY(task->add(context, arguments));
     }
-    return std::unique_ptr<Task>(std::move(*task));
+    return std::unique_ptr<Task>(std::move(task));
   }
 
   /// Batches that the library cannot describe: one product after another.
@@ -330,10 +320,7 @@ private:
         operand->advance(i * operand->strides[0]);
         erase(*operand, 0);
       }
-      auto task = one.prepare();
-      if (!task)
-        return task.status();
-      loop->tasks.push_back(std::move(*task));
+      loop->tasks.push_back(PARTITA_TRY(one.prepare()));
     }
     return std::unique_ptr<Task>(std::move(loop));
   }

@@ -198,8 +198,7 @@ Expected<std::unique_ptr<Task>> prepareExpertDot(ResolvedCall call,
       packed ? weights[2] * weights[3] * 8 / packed->bits() : weights[2],
       weights[0]};
   auto task = std::make_unique<ExpertDot>(std::move(call), team, shape);
-  if (Status status = task->prepare(context); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));
 }
 

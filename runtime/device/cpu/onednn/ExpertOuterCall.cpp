@@ -115,8 +115,7 @@ Expected<std::unique_ptr<Task>> prepareExpertOuter(ResolvedCall call,
       call.operands[0].dims[0], call.operands[0].dims[1],
       call.operands[1].dims[1], call.result().dims[0]};
   auto task = std::make_unique<ExpertOuter>(std::move(call), team, shape);
-  if (Status status = task->prepare(context); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));
 }
 

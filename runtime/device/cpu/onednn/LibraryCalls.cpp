@@ -120,8 +120,7 @@ int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
-  if (Status status = checkPostOps(*call.call); !status.ok())
-    return status;
+  PARTITA_TRY(checkPostOps(*call.call));
   if (elementBytes(call.operands.front().type) == 2 &&
       call.call->kind() != abi::CallKind::update_slice &&
       !(call.call->kind() == abi::CallKind::dot &&

@@ -212,34 +212,31 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
   // ways.
   std::string layouts(reinterpret_cast<const char *>(&plain), sizeof(plain));
   layouts.append(reinterpret_cast<const char *>(&wanted), sizeof(wanted));
-  return packedBy(
-      operand, layouts, dnnl_memory_desc_get_size(&wanted),
-      [&](float *data) -> Status {
-        OwnedMemory source, target;
-        if (Status status = memory(plain, operand.data, source); !status.ok())
-          return status;
-        if (Status status = memory(wanted, data, target); !status.ok())
-          return status;
-        OwnedPrimitiveDesc desc;
-        OwnedPrimitive reorder;
-        dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-            desc.out(), &plain, theEngine.get(), &wanted, theEngine.get(),
-            nullptr);
-        if (status == dnnl_success)
-          status = createPrimitive(reorder, desc);
-        dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
-                                  {DNNL_ARG_TO, target.get()}};
-        if (status == dnnl_success)
-          status =
-              dnnl_primitive_execute(reorder.get(), theStream.get(), 2, args);
-        if (status == dnnl_success)
-          status = dnnl_stream_wait(theStream.get());
-        if (status != dnnl_success)
-          return Status::error(
-              std::string("oneDNN cannot pack these weights: ") +
-              onednnText(status));
-        return Status();
-      });
+  return packedBy(operand, layouts, dnnl_memory_desc_get_size(&wanted),
+                  [&](float *data) -> Status {
+                    OwnedMemory source, target;
+                    PARTITA_TRY(memory(plain, operand.data, source));
+                    PARTITA_TRY(memory(wanted, data, target));
+                    OwnedPrimitiveDesc desc;
+                    OwnedPrimitive reorder;
+                    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+                        desc.out(), &plain, theEngine.get(), &wanted,
+                        theEngine.get(), nullptr);
+                    if (status == dnnl_success)
+                      status = createPrimitive(reorder, desc);
+                    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
+                                              {DNNL_ARG_TO, target.get()}};
+                    if (status == dnnl_success)
+                      status = dnnl_primitive_execute(reorder.get(),
+                                                      theStream.get(), 2, args);
+                    if (status == dnnl_success)
+                      status = dnnl_stream_wait(theStream.get());
+                    if (status != dnnl_success)
+                      return Status::error(
+                          std::string("oneDNN cannot pack these weights: ") +
+                          onednnText(status));
+                    return Status();
+                  });
 }
 
 void OnednnContext::beginCall(int64_t packed_room, int64_t workspace_room) {
@@ -266,12 +263,8 @@ OnednnContext::packedBy(const Operand &operand, const std::string &key,
     return reinterpret_cast<float *>(known->second.data());
   if (static_cast<int64_t>(packedTotal + bytes) > room.packed)
     return full;
-  auto arena = Arena::map(bytes, "packed weights");
-  if (!arena)
-    return arena.status();
-  if (Status status = make(reinterpret_cast<float *>(arena->data()));
-      !status.ok())
-    return status;
+  auto arena = PARTITA_TRY(Arena::map(bytes, "packed weights"));
+  PARTITA_TRY(make(reinterpret_cast<float *>(arena.data())));
   // At once, or loading would hold all weights twice; a mapped page comes back
   // when another call reads it.
   if (operand.mapped) {
@@ -282,9 +275,9 @@ OnednnContext::packedBy(const Operand &operand, const std::string &key,
                  span * static_cast<size_t>(elementBytes(operand.type)));
   }
   packedTotal += bytes;
-  float *data = reinterpret_cast<float *>(arena->data());
+  float *data = reinterpret_cast<float *>(arena.data());
   pack_order.push_back(id);
-  packs.emplace(std::move(id), std::move(*arena));
+  packs.emplace(std::move(id), std::move(arena));
   return data;
 }
 

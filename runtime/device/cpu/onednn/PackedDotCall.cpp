@@ -182,8 +182,7 @@ Expected<std::unique_ptr<Task>> preparePackedDot(ResolvedCall call,
     return std::unique_ptr<Task>(
         std::make_unique<FewRows>(std::move(call), team));
   auto task = std::make_unique<ManyRows>(std::move(call), team);
-  if (Status status = task->prepare(context); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));
 }
 

@@ -59,9 +59,7 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
                                              : dnnl_pooling_avg_exclude_padding;
 
   OwnedAttr attr;
-  if (Status status = makeAttributes(resolved.post_ops, describe, attr);
-      !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes(resolved.post_ops, describe, attr));
   dnnl_pooling_v2_desc_t op;
   OwnedPrimitiveDesc desc;
   dnnl_status_t status = dnnl_pooling_v2_forward_desc_init(
@@ -79,15 +77,12 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN does not take this pooling: ") +
                          context.reason(status));
-  auto task = PrimitiveTask::create(context, desc);
-  if (!task)
-    return task.status();
+  auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
   std::vector<PrimitiveTask::Argument> arguments = {
       {DNNL_ARG_SRC, src, input.data}, {DNNL_ARG_DST, dst, result.data}};
   addPostOpArguments(resolved.post_ops, describe, arguments);
-  if (Status added = (*task)->add(context, arguments); !added.ok())
-    return added;
-  return std::unique_ptr<Task>(std::move(*task));
+  PARTITA_TRY(task->add(context, arguments));
+  return std::unique_ptr<Task>(std::move(task));
 }
 
 } // namespace partita::runtime

@@ -56,10 +56,7 @@ PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
       dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
   task->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
   if (task->scratch_bytes)
-    if (Status made =
-            context.memory(*scratch, DNNL_MEMORY_NONE, task->scratchpad);
-        !made.ok())
-      return made;
+    PARTITA_TRY(context.memory(*scratch, DNNL_MEMORY_NONE, task->scratchpad));
   return task;
 }
 
@@ -68,9 +65,7 @@ Status PrimitiveTask::add(OnednnContext &context,
   std::vector<dnnl_exec_arg_t> set;
   for (const Argument &argument : arguments) {
     OwnedMemory memory;
-    if (Status status = context.memory(argument.desc, argument.data, memory);
-        !status.ok())
-      return status;
+    PARTITA_TRY(context.memory(argument.desc, argument.data, memory));
     set.push_back({argument.index, memory.get()});
     memories.push_back(std::move(memory));
   }
@@ -206,8 +201,7 @@ Status ProductPrimitive::make(OnednnContext &context,
   std::vector<PostOperation> post_ops(adds ? 1 : 0);
   for (PostOperation &sum : post_ops)
     sum.kind = Kind::sum;
-  if (Status status = makeAttributes(post_ops, {}, attr); !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes(post_ops, {}, attr));
   OwnedPrimitiveDesc desc;
   OwnedPrimitive made;
   dnnl_matmul_desc_t op;
@@ -239,8 +233,7 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   std::vector<PrimitiveTask::Argument> arguments = {
       {DNNL_ARG_DST, desc, result.data}};
   OwnedAttr attr;
-  if (Status status = makeAttributes({}, describe, attr); !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes({}, describe, attr));
   OwnedPrimitiveDesc made;
   dnnl_status_t status;
   if (abi::isBinary(post.kind)) {
@@ -267,12 +260,9 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN does not take this post-op: ") +
                          context.reason(status));
-  auto task = PrimitiveTask::create(context, made);
-  if (!task)
-    return task.status();
-  if (Status added = (*task)->add(context, arguments); !added.ok())
-    return added;
-  return std::unique_ptr<Task>(std::move(*task));
+  auto task = PARTITA_TRY(PrimitiveTask::create(context, made));
+  PARTITA_TRY(task->add(context, arguments));
+  return std::unique_ptr<Task>(std::move(task));
 }
 
 /// How many post-ops come before one that must not be fused. oneDNN 2.6 gives a

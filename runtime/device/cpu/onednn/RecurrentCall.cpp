@@ -48,8 +48,7 @@ public:
         }
       }
     }
-    if (Status status = make(context, state, plain, out); !status.ok())
-      return status;
+    PARTITA_TRY(make(context, state, plain, out));
     return bind(context, state, weights.data, out);
   }
 
@@ -90,10 +89,8 @@ private:
         {&out, DNNL_MEMORY_NONE},
         {&made.scratch, DNNL_MEMORY_NONE}};
     for (int i = 0; i < 4; ++i)
-      if (Status status = context.memory(*described[i].first,
-                                         described[i].second, memories[i]);
-          !status.ok())
-        return status;
+      PARTITA_TRY(context.memory(*described[i].first, described[i].second,
+                                 memories[i]));
     return Status();
   }
 
@@ -143,14 +140,9 @@ public:
         last.data += 2 * hidden * own.strides[0];
         last.dims[0] = hidden;
         own.dims[0] = 2 * hidden;
-        if (Status status =
-                direction.candidate.make(context, batch, last, pack);
-            !status.ok())
-          return status;
+        PARTITA_TRY(direction.candidate.make(context, batch, last, pack));
       }
-      if (Status status = direction.product.make(context, batch, own, pack);
-          !status.ok())
-        return status;
+      PARTITA_TRY(direction.product.make(context, batch, own, pack));
       if (direction.product.isInPlace() ||
           (resetsBefore() && direction.candidate.isInPlace()))
         context.readInPlace(weights());
@@ -429,8 +421,7 @@ Expected<std::unique_ptr<Task>> prepareRecurrent(ResolvedCall call,
                                                  const ThreadTeam &,
                                                  bool pack) {
   auto task = std::make_unique<Recurrent>(std::move(call));
-  if (Status status = task->prepare(context, pack); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context, pack));
   return std::unique_ptr<Task>(std::move(task));
 }
 

@@ -56,8 +56,7 @@ reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
               float *data, const dnnl_memory_desc_t &to,
               std::unique_ptr<Task> task, AddressPlace operand) {
   OwnedAttr attr;
-  if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes({}, nullptr, attr));
   OwnedPrimitiveDesc desc;
   if (dnnl_status_t status = dnnl_reorder_primitive_desc_create(
           desc.out(), &from, context.engine(), &to, context.engine(),
@@ -65,15 +64,11 @@ reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
       status != dnnl_success)
     return Status::error(std::string("oneDNN cannot reorder an operand: ") +
                          onednnText(status));
-  auto reorder = PrimitiveTask::create(context, desc);
-  if (!reorder)
-    return reorder.status();
-  if (Status status = (*reorder)->add(
-          context, {{DNNL_ARG_FROM, from, data}, {DNNL_ARG_TO, to, nullptr}});
-      !status.ok())
-    return status;
+  auto reorder = PARTITA_TRY(PrimitiveTask::create(context, desc));
+  PARTITA_TRY(reorder->add(
+      context, {{DNNL_ARG_FROM, from, data}, {DNNL_ARG_TO, to, nullptr}}));
   return std::unique_ptr<Task>(std::make_unique<ReorderedTask>(
-      std::move(*reorder), std::move(task), operand, packedBytes(to)));
+      std::move(reorder), std::move(task), operand, packedBytes(to)));
 }
 
 } // namespace partita::runtime

@@ -59,9 +59,7 @@ Status ThreadProductTask::Worker::make(
     for (auto [desc, memory] :
          {std::pair(&left, &lhs), std::pair(&right, &rhs),
           std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
-      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
-          !status.ok())
-        return status;
+      PARTITA_TRY(context.memory(*desc, DNNL_MEMORY_NONE, *memory));
     list[0] = {DNNL_ARG_SRC, lhs.get()};
     list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
     list[2] = {DNNL_ARG_DST, result.get()};

@@ -35,8 +35,7 @@ public:
     Status add(OnednnContext &context, int index,
                const dnnl_memory_desc_t &desc, void *data) {
       OwnedMemory memory;
-      if (Status status = context.memory(desc, data, memory); !status.ok())
-        return status;
+      PARTITA_TRY(context.memory(desc, data, memory));
       arguments.push_back({index, memory.get()});
       memories.push_back(std::move(memory));
       return Status();
@@ -82,8 +81,7 @@ Status addReorder(OnednnContext &context, const dnnl_memory_desc_t &from,
                   const dnnl_memory_desc_t &to, float *image, bool isInput,
                   WinogradTask::Part &part) {
   OwnedAttr attr;
-  if (Status status = makeAttributes({}, {}, attr); !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes({}, {}, attr));
   OwnedPrimitiveDesc desc;
   dnnl_status_t status = dnnl_reorder_primitive_desc_create(
       desc.out(), &from, context.engine(), &to, context.engine(), attr.get());
@@ -125,8 +123,7 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
   if (call.has_bias)
     bias = stridedDesc(call.bias.dims, {1});
   OwnedAttr attr;
-  if (Status status = makeAttributes(post_ops, describe, attr); !status.ok())
-    return status;
+  PARTITA_TRY(makeAttributes(post_ops, describe, attr));
   const abi::Conv &given = *call.call->details_as_Conv();
   dnnl_convolution_desc_t op;
   dnnl_status_t status = dnnl_convolution_forward_desc_init(
@@ -167,20 +164,15 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
   task->result_bytes = dnnl_memory_desc_get_size(&blocked_result);
   task->conv_bytes = dnnl_memory_desc_get_size(&scratch);
   auto &[before, conv, after] = task->parts;
-  if (Status made = addReorder(context, plain_input, blocked_input, input.data,
-                               /*isInput=*/true, before);
-      !made.ok())
-    return made;
-  if (Status made = addReorder(context, blocked_result, plain_result,
-                               result.data, /*isInput=*/false, after);
-      !made.ok())
-    return made;
+  PARTITA_TRY(addReorder(context, plain_input, blocked_input, input.data,
+                         /*isInput=*/true, before));
+  PARTITA_TRY(addReorder(context, blocked_result, plain_result, result.data,
+                         /*isInput=*/false, after));
   status = createPrimitive(conv.primitive, desc);
   if (status != dnnl_success)
     return Status::error(onednnText(status));
-  auto packed = context.packed(weights, plain_weights, packed_weights);
-  if (!packed)
-    return packed.status();
+  auto packed =
+      PARTITA_TRY(context.packed(weights, plain_weights, packed_weights));
   Status made =
       conv.add(context, DNNL_ARG_SRC, blocked_input, DNNL_MEMORY_NONE);
   if (made.ok())
@@ -188,7 +180,7 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
   if (made.ok())
     made = conv.add(context, DNNL_ARG_SCRATCHPAD, scratch, DNNL_MEMORY_NONE);
   if (made.ok())
-    made = conv.add(context, DNNL_ARG_WEIGHTS, packed_weights, *packed);
+    made = conv.add(context, DNNL_ARG_WEIGHTS, packed_weights, packed);
   if (made.ok() && call.has_bias)
     made = conv.add(context, DNNL_ARG_BIAS, bias, call.bias.data);
   if (!made.ok())

@@ -183,8 +183,7 @@ Expected<std::unique_ptr<Task>> prepareBrainDot(ResolvedCall call,
     if (operand->constant)
       context.readInPlace(*operand);
   auto task = std::make_unique<BrainDot>(std::move(call), team);
-  if (Status status = task->prepare(context); !status.ok())
-    return status;
+  PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));
 }
 

@@ -94,8 +94,7 @@ struct TileProduct {
                          {outputs * tiles, 1, outputs * tiles, outputs});
     const dnnl_memory_desc_t any = anyDesc({outputs, inputs, 1, 1});
     OwnedAttr attr;
-    if (Status status = makeAttributes({}, {}, attr); !status.ok())
-      return status;
+    PARTITA_TRY(makeAttributes({}, {}, attr));
     dnnl_convolution_desc_t op;
     dnnl_status_t status = dnnl_convolution_forward_desc_init(
         &op, dnnl_forward_inference, dnnl_convolution_direct, &input, &any,
@@ -179,18 +178,14 @@ public:
     const dnnl_memory_desc_t &filter = kinds[0].product.filter;
     if (!dnnl_memory_desc_equal(&filter, &kinds.back().product.filter))
       return Status::error("the library packs a filter in two ways");
-    auto packed = packFilter(context, filter);
-    if (!packed)
-      return packed.status();
+    auto packed = PARTITA_TRY(packFilter(context, filter));
     const int64_t floats = static_cast<int64_t>(
         dnnl_memory_desc_get_size(&filter) / sizeof(float));
     for (Kind &kind : kinds) {
       kind.arguments.resize(static_cast<size_t>(elements));
       for (int64_t i = 0; i < elements; ++i)
-        if (Status made = kind.arguments[static_cast<size_t>(i)].make(
-                context, kind.product, *packed + i * floats);
-            !made.ok())
-          return made;
+        PARTITA_TRY(kind.arguments[static_cast<size_t>(i)].make(
+            context, kind.product, packed + i * floats));
     }
     for (int i = 0; i < team.size(); ++i) {
       OwnedStream stream;
@@ -253,9 +248,7 @@ private:
            {std::tuple(&product.input, static_cast<void *>(nullptr), &input),
             std::tuple(&product.filter, static_cast<void *>(data), &filter),
             std::tuple(&product.result, static_cast<void *>(nullptr), &result)})
-        if (Status status = context.memory(*desc, address, *memory);
-            !status.ok())
-          return status;
+        PARTITA_TRY(context.memory(*desc, address, *memory));
       list = {{{DNNL_ARG_SRC, input.get()},
                {DNNL_ARG_WEIGHTS, filter.get()},
                {DNNL_ARG_DST, result.get()}}};
@@ -442,8 +435,7 @@ Expected<std::unique_ptr<Task>> prepareTiledWinograd(const ResolvedCall &call,
           return Status::error("it has post-ops that the tiles do not take");
         if (static_cast<int64_t>(task->scratchBytes()) > context.scratchRoom())
           return Status::error("the plan has no room for the tiles");
-        if (Status status = task->prepare(context); !status.ok())
-          return status;
+        PARTITA_TRY(task->prepare(context));
         return std::unique_ptr<Task>(std::move(task));
       });
 }

@@ -93,10 +93,7 @@ Expected<const Api *> loadApi(int driver_version) {
   static std::optional<Api> loaded;
   std::lock_guard<std::mutex> lock(mutex);
   if (!loaded) {
-    Expected<Api> opened = openApi(libraryNames(driver_version));
-    if (!opened)
-      return opened.status();
-    loaded = *opened;
+    loaded = PARTITA_TRY(openApi(libraryNames(driver_version)));
   }
   return static_cast<const Api *>(&*loaded);
 }

@@ -13,19 +13,14 @@ Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
                                                std::shared_ptr<const Gpu> gpu) {
   if (!api) {
     int version = 0;
-    if (Status status = gpu->api.check(gpu->api.driverGetVersion(&version),
-                                       "cannot read the version of the driver "
-                                       "for NVIDIA's GPUs");
-        !status.ok())
-      return status;
-    Expected<const Api *> loaded = loadApi(version);
-    if (!loaded)
-      return loaded.status();
-    api = *loaded;
+    PARTITA_TRY(gpu->api.check(gpu->api.driverGetVersion(&version),
+                               "cannot read the version of the driver "
+                               "for NVIDIA's GPUs"));
+    const Api *loaded = PARTITA_TRY(loadApi(version));
+    api = loaded;
   }
   auto library = std::make_shared<Library>(*api, std::move(gpu));
-  if (Status status = library->create(); !status.ok())
-    return status;
+  PARTITA_TRY(library->create());
   return library;
 }
 

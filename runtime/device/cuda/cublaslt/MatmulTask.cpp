@@ -69,13 +69,10 @@ MatmulTask::prepare(std::shared_ptr<Library> library, const Matmul &matmul,
                     const Workspace &workspace) {
   std::unique_ptr<MatmulTask> task(
       new MatmulTask(std::move(library), matmul, workspace));
-  if (Status status = task->describe(); !status.ok())
-    return status;
+  PARTITA_TRY(task->describe());
   // The choice may depend on it.
-  if (Status status = task->useBias(bias); !status.ok())
-    return status;
-  if (Status status = task->choose(alignments); !status.ok())
-    return status;
+  PARTITA_TRY(task->useBias(bias));
+  PARTITA_TRY(task->choose(alignments));
   return std::unique_ptr<LibraryTask>(std::move(task));
 }
 
@@ -95,10 +92,8 @@ Status MatmulTask::describe(LayoutDescriptor &layout, DataType type,
       !status.ok() || matmul.batch == 1)
     return status;
   const auto batch = static_cast<int32_t>(matmul.batch);
-  if (Status status = check(api.layoutSetAttribute(
-          layout.get(), LayoutAttribute::batch_count, &batch, sizeof(batch)));
-      !status.ok())
-    return status;
+  PARTITA_TRY(check(api.layoutSetAttribute(
+      layout.get(), LayoutAttribute::batch_count, &batch, sizeof(batch))));
   return check(
       api.layoutSetAttribute(layout.get(), LayoutAttribute::batch_offset,
                              &matrix.batch_step, sizeof(matrix.batch_step)));
@@ -110,11 +105,9 @@ Status MatmulTask::describe() {
                  result = typeOf(matmul.result_type);
   const bool integers = type == DataType::i8;
   // Halves are added in f32, and f32 is never rounded to TF32.
-  if (Status status = check(api.productCreate(
-          product.place(), integers ? ComputeType::i32 : ComputeType::f32,
-          integers ? DataType::i32 : DataType::f32));
-      !status.ok())
-    return status;
+  PARTITA_TRY(check(api.productCreate(
+      product.place(), integers ? ComputeType::i32 : ComputeType::f32,
+      integers ? DataType::i32 : DataType::f32)));
   auto set = [&](ProductAttribute attribute, auto value) {
     return check(api.productSetAttribute(product.get(), attribute, &value,
                                          sizeof(value)));
@@ -166,9 +159,7 @@ std::string MatmulTask::problem(const Alignments &alignments) const {
 Status MatmulTask::ask(const Alignments &alignments, Choice &choice) {
   const Api &api = library->api;
   Preference preference(library);
-  if (Status status = check(api.preferenceCreate(preference.place()));
-      !status.ok())
-    return status;
+  PARTITA_TRY(check(api.preferenceCreate(preference.place())));
   auto set = [&](PreferenceAttribute attribute, auto value) {
     return check(api.preferenceSetAttribute(preference.get(), attribute, &value,
                                             sizeof(value)));
@@ -220,8 +211,7 @@ Status MatmulTask::choose(const Alignments &alignments) {
       return Status();
   }
   choice = {};
-  if (Status status = ask(alignments, choice); !status.ok())
-    return status;
+  PARTITA_TRY(ask(alignments, choice));
   algorithm = choice.algorithm;
   library->cache.add(name,
                      {std::begin(algorithm.data), std::end(algorithm.data)});
@@ -235,9 +225,7 @@ Status MatmulTask::enqueue(const DeviceAddress *operands,
                       result = operands[2];
   size_t next = 3;
   const DeviceAddress addend = matmul.addend >= 0 ? operands[next++] : result;
-  if (Status status = useBias(matmul.bias >= 0 ? operands[next] : 0);
-      !status.ok())
-    return status;
+  PARTITA_TRY(useBias(matmul.bias >= 0 ? operands[next] : 0));
   const float scale = matmul.alpha, share = matmul.addend >= 0 ? 1 : 0;
   const int32_t one = 1, zero = 0;
   const bool integers = matmul.type == abi::DType::i8;

@@ -69,10 +69,7 @@ Expected<const Api *> loadApi() {
   static std::optional<Api> loaded;
   std::lock_guard<std::mutex> lock(mutex);
   if (!loaded) {
-    Expected<Api> opened = openApi("libcudnn.so.9");
-    if (!opened)
-      return opened.status();
-    loaded = *opened;
+    loaded = PARTITA_TRY(openApi("libcudnn.so.9"));
   }
   return static_cast<const Api *>(&*loaded);
 }

@@ -15,14 +15,11 @@ namespace partita::runtime::cuda::cudnn {
 Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
                                                std::shared_ptr<const Gpu> gpu) {
   if (!api) {
-    Expected<const Api *> loaded = loadApi();
-    if (!loaded)
-      return loaded.status();
-    api = *loaded;
+    const Api *loaded = PARTITA_TRY(loadApi());
+    api = loaded;
   }
   auto library = std::make_shared<Library>(*api, std::move(gpu));
-  if (Status status = library->create(); !status.ok())
-    return status;
+  PARTITA_TRY(library->create());
   return library;
 }
 
@@ -44,9 +41,7 @@ Expected<std::unique_ptr<LibraryTask>>
 EngineTask::prepare(std::shared_ptr<Library> library, const rules::Conv &conv,
                     const EngineWishes &wishes, DeviceAddress workspace) {
   auto plan = std::make_unique<ConvPlan>(library->api);
-  if (Status status = plan->make(conv, wishes, forDeviceOf(*library));
-      !status.ok())
-    return status;
+  PARTITA_TRY(plan->make(conv, wishes, forDeviceOf(*library)));
   return std::unique_ptr<LibraryTask>(new EngineTask(
       std::move(library), std::move(plan), "the convolution", workspace));
 }
@@ -55,9 +50,7 @@ Expected<std::unique_ptr<LibraryTask>>
 EngineTask::prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
                     const EngineWishes &wishes, DeviceAddress workspace) {
   auto plan = std::make_unique<PoolPlan>(library->api);
-  if (Status status = plan->make(pool, wishes, forDeviceOf(*library));
-      !status.ok())
-    return status;
+  PARTITA_TRY(plan->make(pool, wishes, forDeviceOf(*library)));
   return std::unique_ptr<LibraryTask>(new EngineTask(
       std::move(library), std::move(plan), "the pool", workspace));
 }
@@ -67,9 +60,7 @@ EngineTask::prepare(std::shared_ptr<Library> library,
                     const rules::Attention &attention, float scale,
                     const EngineWishes &wishes, DeviceAddress workspace) {
   auto plan = std::make_unique<AttentionPlan>(library->api, scale);
-  if (Status status = plan->make(attention, wishes, forDeviceOf(*library));
-      !status.ok())
-    return status;
+  PARTITA_TRY(plan->make(attention, wishes, forDeviceOf(*library)));
   return std::unique_ptr<LibraryTask>(new EngineTask(
       std::move(library), std::move(plan), "attention", workspace));
 }

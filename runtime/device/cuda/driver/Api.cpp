@@ -77,11 +77,9 @@ bool isInstalled() {
 
 Status initialise(const Api &api) {
   int version = 0;
-  if (Status status = api.check(api.driverGetVersion(&version),
-                                "cannot read the version of the driver for "
-                                "NVIDIA's GPUs");
-      !status.ok())
-    return status;
+  PARTITA_TRY(api.check(api.driverGetVersion(&version),
+                        "cannot read the version of the driver for "
+                        "NVIDIA's GPUs"));
   if (version < kOldestDriver)
     return Status::error("the driver for NVIDIA's GPUs is of " +
                          versionText(version) + "; this program needs " +
@@ -113,8 +111,7 @@ Expected<const Api *> loadApi() {
   static const Expected<Api> opened = open();
   if (!opened)
     return opened.status();
-  if (Status status = initialise(*opened); !status.ok())
-    return status;
+  PARTITA_TRY(initialise(*opened));
   loaded = &*opened;
   return loaded;
 }

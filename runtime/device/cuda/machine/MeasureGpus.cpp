@@ -36,12 +36,8 @@ public:
   explicit GpuProbe(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
 
   Status prepare() {
-    if (Status status = gpu->use(); !status.ok())
-      return status;
-    auto made = createStream(gpu);
-    if (!made)
-      return made.status();
-    stream = std::move(*made);
+    PARTITA_TRY(gpu->use());
+    stream = PARTITA_TRY(createStream(gpu));
     return Status();
   }
 
@@ -50,10 +46,8 @@ public:
     for (Result result :
          {gpu->attribute(DeviceAttribute::multiprocessor_count, count),
           gpu->attribute(DeviceAttribute::clock_rate, kilohertz)})
-      if (Status status = gpu->api.check(result, "cannot read the properties "
-                                                 "of a GPU");
-          !status.ok())
-        return status;
+      PARTITA_TRY(gpu->api.check(result, "cannot read the properties "
+                                         "of a GPU"));
     processors = count;
     clock = kilohertz / 1e6;
     return Status();
@@ -63,28 +57,20 @@ public:
   /// kernels.
   Status measureLaunch(double &launch, double &unit) {
     ModuleHandle handle = nullptr;
-    if (Status status = gpu->api.check(
-            gpu->api.moduleLoadDataEx(&handle, kNothing, 0, nullptr, nullptr),
-            "the driver cannot load a kernel");
-        !status.ok())
-      return status;
+    PARTITA_TRY(gpu->api.check(
+        gpu->api.moduleLoadDataEx(&handle, kNothing, 0, nullptr, nullptr),
+        "the driver cannot load a kernel"));
     const Module module(gpu, handle);
     FunctionHandle nothing = nullptr;
-    if (Status status = gpu->api.check(
-            gpu->api.moduleGetFunction(&nothing, handle, "nothing"),
-            "the driver does not find a kernel");
-        !status.ok())
-      return status;
+    PARTITA_TRY(
+        gpu->api.check(gpu->api.moduleGetFunction(&nothing, handle, "nothing"),
+                       "the driver does not find a kernel"));
     GraphExec few, many;
-    if (Status status = capture(few, nothing, kFewKernels); !status.ok())
-      return status;
-    if (Status status = capture(many, nothing, kManyKernels); !status.ok())
-      return status;
+    PARTITA_TRY(capture(few, nothing, kFewKernels));
+    PARTITA_TRY(capture(many, nothing, kManyKernels));
     double few_ns = 0, many_ns = 0;
-    if (Status status = measureGraph(few_ns, few.get()); !status.ok())
-      return status;
-    if (Status status = measureGraph(many_ns, many.get()); !status.ok())
-      return status;
+    PARTITA_TRY(measureGraph(few_ns, few.get()));
+    PARTITA_TRY(measureGraph(many_ns, many.get()));
     launch = std::max((many_ns - few_ns) / (kManyKernels - kFewKernels), 1.0);
     unit = std::max(few_ns - kFewKernels * launch, 1.0);
     return Status();
@@ -92,14 +78,10 @@ public:
 
   /// From the call to the end of a copy of a few bytes to the GPU.
   Status measureCopy(double &ns) {
-    auto there = allocateDevice(gpu, kSmallBytes, "a copy");
-    if (!there)
-      return there.status();
-    auto here = allocatePinned(gpu, kSmallBytes);
-    if (!here)
-      return here.status();
+    auto there = PARTITA_TRY(allocateDevice(gpu, kSmallBytes, "a copy"));
+    auto here = PARTITA_TRY(allocatePinned(gpu, kSmallBytes));
     return measure(ns, [&] {
-      return gpu->api.memcpyHtoDAsync(there->get(), here->get(), kSmallBytes,
+      return gpu->api.memcpyHtoDAsync(there.get(), here.get(), kSmallBytes,
                                       stream.get());
     });
   }
@@ -111,8 +93,7 @@ public:
            to = allocateDevice(gpu, bytes, "a copy");
       if (!from || !to)
         return (from ? to : from).status();
-      if (Status cleared = clear(*from, bytes); !cleared.ok())
-        return cleared;
+      PARTITA_TRY(clear(*from, bytes));
       return measure(ns, [&] {
         return gpu->api.memcpyDtoDAsync(to->get(), from->get(), bytes,
                                         stream.get());
@@ -125,23 +106,19 @@ public:
   /// GB/s to and from memory of the host that is pinned: the slower way.
   Status measureHost(double &rate) {
     return measureRate(rate, [&](size_t bytes, double &ns) {
-      auto there = allocateDevice(gpu, bytes, "a copy");
-      if (!there)
-        return there.status();
-      auto here = allocatePinned(gpu, bytes);
-      if (!here)
-        return here.status();
+      auto there = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy"));
+      auto here = PARTITA_TRY(allocatePinned(gpu, bytes));
       double in = 0, out = 0;
-      if (Status status = measure(in,
-                                  [&] {
-                                    return gpu->api.memcpyHtoDAsync(
-                                        there->get(), here->get(), bytes,
-                                        stream.get());
-                                  });
+      if (Status status =
+              measure(in,
+                      [&] {
+                        return gpu->api.memcpyHtoDAsync(there.get(), here.get(),
+                                                        bytes, stream.get());
+                      });
           !status.ok())
         return status;
       Status status = measure(out, [&] {
-        return gpu->api.memcpyDtoHAsync(here->get(), there->get(), bytes,
+        return gpu->api.memcpyDtoHAsync(here.get(), there.get(), bytes,
                                         stream.get());
       });
       ns = std::max(in, out);
@@ -151,21 +128,16 @@ public:
 
   /// GB/s to another GPU.
   Status measurePeer(const std::shared_ptr<const Gpu> &other, double &rate) {
-    if (Status status = other->reach(*gpu); !status.ok())
-      return status;
-    if (Status status = gpu->reach(*other); !status.ok())
-      return status;
+    PARTITA_TRY(other->reach(*gpu));
+    PARTITA_TRY(gpu->reach(*other));
     return measureRate(rate, [&](size_t bytes, double &ns) {
-      if (Status status = other->use(); !status.ok())
-        return status;
+      PARTITA_TRY(other->use());
       auto to = allocateDevice(other, bytes, "a copy");
-      if (Status status = gpu->use(); !status.ok())
-        return status;
+      PARTITA_TRY(gpu->use());
       auto from = allocateDevice(gpu, bytes, "a copy");
       if (!from || !to)
         return (from ? to : from).status();
-      if (Status cleared = clear(*from, bytes); !cleared.ok())
-        return cleared;
+      PARTITA_TRY(clear(*from, bytes));
       return measure(ns, [&] {
         return gpu->api.memcpyPeerAsync(to->get(), other->context(),
                                         from->get(), gpu->context(), bytes,
@@ -178,21 +150,17 @@ private:
   static constexpr size_t kSmallBytes = 64;
 
   Status clear(const DeviceBuffer &buffer, size_t bytes) {
-    if (Status status = gpu->api.check(
-            gpu->api.memsetD8Async(buffer.get(), 0, bytes, stream.get()),
-            "cannot clear memory of a GPU");
-        !status.ok())
-      return status;
+    PARTITA_TRY(gpu->api.check(
+        gpu->api.memsetD8Async(buffer.get(), 0, bytes, stream.get()),
+        "cannot clear memory of a GPU"));
     return await();
   }
 
   Status capture(GraphExec &graph, FunctionHandle kernel, int count) {
     const Api &api = gpu->api;
     const char *what = "a graph cannot be made";
-    if (Status status = api.check(
-            api.streamBeginCapture(stream.get(), CaptureMode::of_thread), what);
-        !status.ok())
-      return status;
+    PARTITA_TRY(api.check(
+        api.streamBeginCapture(stream.get(), CaptureMode::of_thread), what));
     Result result = Result::success;
     for (int i = 0; i < count && result == Result::success; ++i)
       result = api.launchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream.get(),
@@ -240,12 +208,9 @@ private:
     std::vector<double> times;
     for (int i = 0; i <= kRepeats; ++i) {
       const auto begin = Clock::now();
-      if (Status status =
-              gpu->api.check(give(), "a GPU cannot be given work to measure");
-          !status.ok())
-        return status;
-      if (Status status = await(); !status.ok())
-        return status;
+      PARTITA_TRY(
+          gpu->api.check(give(), "a GPU cannot be given work to measure"));
+      PARTITA_TRY(await());
       if (i > 0) // what comes first prepares something
         times.push_back(
             std::chrono::duration<double, std::nano>(Clock::now() - begin)
@@ -262,8 +227,7 @@ private:
               const std::function<Status(size_t bytes, double &ns)> &copy) {
     for (size_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
       double ns = 0;
-      if (Status status = copy(bytes, ns); !status.ok())
-        return status;
+      PARTITA_TRY(copy(bytes, ns));
       rate = double(bytes) / ns;
       if (ns > kLongNs)
         break;
@@ -312,16 +276,10 @@ Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
 
 Expected<std::vector<DeviceFigures>> measureGpus(const Api &api) {
   int count = 0;
-  if (Status status =
-          api.check(api.deviceGetCount(&count), "cannot count the GPUs");
-      !status.ok())
-    return status;
+  PARTITA_TRY(api.check(api.deviceGetCount(&count), "cannot count the GPUs"));
   std::vector<std::shared_ptr<const Gpu>> gpus;
   for (int number = 0; number < count; ++number) {
-    auto gpu = Gpu::open(api, number);
-    if (!gpu)
-      return gpu.status();
-    gpus.push_back(std::move(*gpu));
+    gpus.push_back(PARTITA_TRY(Gpu::open(api, number)));
   }
   std::vector<DeviceFigures> all;
   for (auto gpu = gpus.begin(); gpu != gpus.end(); ++gpu) {
@@ -331,10 +289,8 @@ Expected<std::vector<DeviceFigures>> measureGpus(const Api &api) {
     if (std::any_of(gpus.begin(), gpu, isAlike))
       continue;
     const auto other = std::find_if(gpu + 1, gpus.end(), isAlike);
-    auto figures = measureGpu(*gpu, other == gpus.end() ? nullptr : *other);
-    if (!figures)
-      return figures.status();
-    all.push_back(std::move(*figures));
+    all.push_back(
+        PARTITA_TRY(measureGpu(*gpu, other == gpus.end() ? nullptr : *other)));
   }
   return all;
 }
@@ -346,10 +302,8 @@ namespace partita::runtime {
 Expected<std::vector<DeviceFigures>> measureCudaDevices() {
   if (!cuda::isInstalled())
     return std::vector<DeviceFigures>();
-  auto api = cuda::loadApi();
-  if (!api)
-    return api.status();
-  return cuda::measureGpus(**api);
+  auto api = PARTITA_TRY(cuda::loadApi());
+  return cuda::measureGpus(*api);
 }
 
 } // namespace partita::runtime

@@ -23,8 +23,7 @@ Expected<GpuFacts> readFacts(const Api &api, int number) {
             &major, DeviceAttribute::compute_capability_major, ordinal),
         api.deviceGetAttribute(
             &minor, DeviceAttribute::compute_capability_minor, ordinal)})
-    if (Status status = api.check(result, what.c_str()); !status.ok())
-      return status;
+    PARTITA_TRY(api.check(result, what.c_str()));
   facts.model[sizeof(facts.model) - 1] = 0;
   facts.architecture = major * 10 + minor;
   return facts;
