@@ -13,13 +13,13 @@
 #include "compiler/model/ModelNodes.h"
 #include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/pipeline/plan/Format.h"
-
 #include "dialects/nn/NNDialect.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Format.h"
 
 #include <map>
 
@@ -46,6 +46,19 @@ static std::string formatTensor(RankedTensorType type) {
   os << " [";
   llvm::interleaveComma(type.getShape(), os);
   os << "]";
+  return text;
+}
+
+/// "12.3 us"; the unit grows with the time.
+static std::string formatTime(double ns) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (ns < 1e6)
+    os << llvm::format("%.1f us", ns / 1e3);
+  else if (ns < 1e9)
+    os << llvm::format("%.2f ms", ns / 1e6);
+  else
+    os << llvm::format("%.2f s", ns / 1e9);
   return text;
 }
 
@@ -153,30 +166,31 @@ void NodeList::readDecision(ModuleOp decided) {
 void NodeList::print(llvm::raw_ostream &os) const {
   const bool hasScopes =
       llvm::any_of(rows, [](const NodeRow &row) { return !row.scope.empty(); });
-  std::vector<std::vector<std::string>> table = {{"node", "op"}};
+  std::vector<std::string> header = {"node", "op"};
   if (hasScopes)
-    table[0].push_back("scope");
-  for (const char *title : {"output", "block", "flops", "time"})
-    table[0].push_back(title);
+    header.push_back("scope");
+  header.insert(header.end(), {"output", "block", "flops", "time"});
+  std::vector<bool> right(header.size(), false);
+  right[header.size() - 2] = true;
+  abi::Table table(std::move(header), std::move(right));
   size_t numFolded = 0;
   for (const NodeRow &row : rows) {
     if (row.use == NodeUse::folded) {
       ++numFolded;
       continue;
     }
-    std::vector<std::string> &line =
-        table.emplace_back(std::vector<std::string>{row.name, row.op});
+    std::vector<std::string> line = {row.name, row.op};
     if (hasScopes)
       line.push_back(row.scope);
     line.push_back(llvm::join(row.outputs, ", "));
     line.push_back(row.block);
-    line.push_back(row.flops ? formatCount(row.flops) : "");
+    line.push_back(row.flops ? abi::countText(row.flops) : "");
     line.push_back(row.use == NodeUse::load ? "at load"
                    : row.with.empty()       ? formatTime(row.ns)
                                             : "with " + row.with);
+    table.add(std::move(line));
   }
-  const size_t columns = table[0].size();
-  printRows(table, [&](size_t column) { return column == columns - 2; }, os);
+  os << table.text();
   os << rows.size() - numFolded << " nodes; " << numFolded
      << " more are constants or other names of values\n";
 }
