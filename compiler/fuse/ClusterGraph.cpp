@@ -7,9 +7,9 @@
 
 #include "compiler/fuse/ClusterGraph.h"
 
-#include "compiler/analysis/NodeNames.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/NodeScopes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -125,7 +125,7 @@ void ClusterGraph::findStages() {
     return;
   for (Operation &op : block)
     if (!isFreeToRepeat(&op) && rates.getRate(&op) != analysis::Rate::load)
-      for (StringRef name : analysis::getNodeNames(op.getLoc()))
+      for (StringRef name : nn::getNodeNames(op.getLoc()))
         if (auto stage = named.getAs<IntegerAttr>(name))
           stages[&op] = stage.getInt(); // the last one holds
 }
@@ -148,7 +148,7 @@ void ClusterGraph::findUpdates() {
   for (OpOperand &result : block.getTerminator()->getOpOperands())
     if (Operation *op = result.get().getDefiningOp();
         op && function.getResultAttr(result.getOperandNumber(), nn::kStateAttr))
-      if (auto names = analysis::getNodeNames(op->getLoc()); !names.empty())
+      if (auto names = nn::getNodeNames(op->getLoc()); !names.empty())
         updates[op] = names.front();
   if (updates.empty())
     return;

@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_MODEL_NODENAMES_H
 #define PARTITA_COMPILER_MODEL_NODENAMES_H
 
-#include "compiler/analysis/NodeNames.h"
+#include "dialects/nn/NodeScopes.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
@@ -22,7 +22,7 @@
 
 namespace partita {
 
-using analysis::getNodeNames;
+using nn::getNodeNames;
 
 /// Whether an op belongs to no node, but to the loss that the compiler adds.
 inline bool isOfLoss(mlir::Operation *op) {

@@ -7,8 +7,8 @@
 
 #include "compiler/train/GradientParts.h"
 
-#include "compiler/analysis/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/NodeScopes.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -24,7 +24,7 @@ struct Part {
 };
 
 StringRef getNode(Value value) {
-  const auto names = analysis::getNodeNames(value.getLoc());
+  const auto names = nn::getNodeNames(value.getLoc());
   return names.empty() ? StringRef() : names.front();
 }
 

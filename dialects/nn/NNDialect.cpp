@@ -7,12 +7,12 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "dialects/nn/NodeScopes.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -122,27 +122,11 @@ bool isPermutation(ArrayRef<int64_t> values, int64_t rank) {
   return static_cast<int64_t>(values.size()) == rank;
 }
 
-static void collectNames(Location loc,
-                         llvm::SmallSetVector<StringAttr, 4> &names) {
-  llvm::TypeSwitch<LocationAttr>(loc)
-      .Case([&](NameLoc name) { names.insert(name.getName()); })
-      .Case([&](FusedLoc fused) {
-        for (Location part : fused.getLocations())
-          collectNames(part, names);
-      })
-      .Case([&](CallSiteLoc call) { collectNames(call.getCallee(), names); });
-}
-
 std::string getNodeName(Location loc) {
   constexpr size_t kShown = 3;
-  llvm::SmallSetVector<StringAttr, 4> names;
-  collectNames(loc, names);
-  ArrayRef<StringAttr> shown = names.getArrayRef().take_front(kShown);
-  std::string joined = llvm::join(
-      llvm::map_range(shown, [](StringAttr s) { return s.getValue(); }), "+");
-  if (names.size() > kShown)
-    joined += "+...";
-  return joined;
+  SmallVector<StringRef, 2> names = getNodeNames(loc);
+  std::string joined = llvm::join(ArrayRef(names).take_front(kShown), "+");
+  return names.size() > kShown ? joined + "+..." : joined;
 }
 
 std::string getNodeName(Operation *op) {

@@ -1,4 +1,4 @@
-//===- NodeScopes.cpp - The modules that nodes belong to ------------------===//
+//===- NodeScopes.cpp - The names of nodes, and their modules -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,23 +24,29 @@ Location makeNodeLoc(MLIRContext *context, StringRef name, StringRef scope) {
                             NameLoc::get(StringAttr::get(context, scope)));
 }
 
-static void collectScopes(LocationAttr loc,
-                          llvm::SmallSetVector<StringRef, 4> &scopes) {
+static void visitNames(LocationAttr loc,
+                       llvm::function_ref<void(NameLoc)> visit) {
   llvm::TypeSwitch<LocationAttr>(loc)
-      .Case([&](NameLoc name) {
-        if (auto scope = dyn_cast<NameLoc>(name.getChildLoc()))
-          scopes.insert(scope.getName());
-      })
+      .Case([&](NameLoc name) { visit(name); })
       .Case([&](FusedLoc fused) {
         for (Location part : fused.getLocations())
-          collectScopes(part, scopes);
+          visitNames(part, visit);
       })
-      .Case([&](CallSiteLoc call) { collectScopes(call.getCallee(), scopes); });
+      .Case([&](CallSiteLoc call) { visitNames(call.getCallee(), visit); });
+}
+
+SmallVector<StringRef, 2> getNodeNames(Location loc) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  visitNames(loc, [&](NameLoc name) { names.insert(name.getName()); });
+  return SmallVector<StringRef, 2>(names.begin(), names.end());
 }
 
 SmallVector<StringRef, 2> getScopes(Location loc) {
   llvm::SmallSetVector<StringRef, 4> scopes;
-  collectScopes(loc, scopes);
+  visitNames(loc, [&](NameLoc name) {
+    if (auto scope = dyn_cast<NameLoc>(name.getChildLoc()))
+      scopes.insert(scope.getName());
+  });
   return SmallVector<StringRef, 2>(scopes.begin(), scopes.end());
 }
 

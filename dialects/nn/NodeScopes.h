@@ -1,4 +1,4 @@
-//===- NodeScopes.h - The modules that nodes belong to ----------*- C++ -*-===//
+//===- NodeScopes.h - The names of nodes, and their modules -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,6 +30,9 @@ inline constexpr llvm::StringLiteral kInnerAttr = "nn.inner";
 /// The location of an ONNX node. An empty scope means that the node has none.
 mlir::Location makeNodeLoc(mlir::MLIRContext *context, llvm::StringRef name,
                            llvm::StringRef scope = "");
+
+/// The names of the ONNX nodes in a location, each once, in their order.
+llvm::SmallVector<llvm::StringRef, 2> getNodeNames(mlir::Location loc);
 
 /// The scopes of the nodes that a location names, each once, in their order.
 llvm::SmallVector<llvm::StringRef, 2> getScopes(mlir::Location loc);
