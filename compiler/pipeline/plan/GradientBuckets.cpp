@@ -110,7 +110,6 @@ public:
     llvm::append_range(buckets, open);
     join(buckets);
     updateWhatIsCompleteFirst();
-    noteUses();
   }
 
 private:
@@ -264,18 +263,6 @@ private:
     for (int id : ids)
       llvm::append_range(parts, device.values[id].members);
     return parts;
-  }
-
-  void noteUses() {
-    stage.firstWrite.clear();
-    stage.lastUse.clear();
-    for (auto [index, each] : llvm::enumerate(stage.work)) {
-      for (int id : each.outputs)
-        stage.firstWrite.try_emplace(id, index);
-      for (const auto *ids : {&each.inputs, &each.outputs})
-        for (int id : *ids)
-          stage.lastUse[id] = static_cast<int>(index);
-    }
   }
 
   DeviceWork joinWork(const Bucket &bucket) {

@@ -308,13 +308,14 @@ private:
         lowering.placed.find({stage.device, origin.getAsOpaquePointer()});
     if (placed == lowering.placed.end())
       return stage.ns;
-    auto last = stage.lastUse.find(placed->second);
-    if (last == stage.lastUse.end())
-      return 0;
-    double ns = 0;
-    for (int i = 0; i <= last->second; ++i)
-      ns += stage.work[i].time.ns;
-    return std::min(ns, stage.ns);
+    double ns = 0, nsOfLast = 0;
+    for (const DeviceWork &work : stage.work) {
+      ns += work.time.ns;
+      if (llvm::is_contained(work.inputs, placed->second) ||
+          llvm::is_contained(work.outputs, placed->second))
+        nsOfLast = ns;
+    }
+    return std::min(nsOfLast, stage.ns);
   }
 
   void findValuesOnDevices(int64_t count) {

@@ -158,13 +158,6 @@ LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
   stage.flops += work.flops;
   for (int id : work.outputs)
     stage.activationBytes += nn::getByteSize(device.values[id].type);
-  int index = stage.work.size();
-  for (int id : work.outputs) {
-    stage.firstWrite.try_emplace(id, index);
-    stage.lastUse[id] = index;
-  }
-  for (int id : work.inputs)
-    stage.lastUse[id] = index;
   stage.work.push_back(std::move(work));
   return success();
 }
@@ -179,14 +172,6 @@ void StageLowering::copy(LoweredDevice &device, LoweredStage &stage, Value made,
   work.outputs = {to};
   work.bytes = 2 * nn::getByteSize(device.values[to].type);
   const int index = at.value_or(static_cast<int>(stage.work.size()));
-  for (std::map<int, int> *indices : {&stage.firstWrite, &stage.lastUse})
-    for (auto &[value, later] : *indices)
-      later += later >= index;
-  stage.firstWrite.try_emplace(to, index);
-  for (int id : {from, to}) {
-    int &last = stage.lastUse[id];
-    last = std::max(last, index);
-  }
   stage.work.insert(stage.work.begin() + index, std::move(work));
 }
 
@@ -244,7 +229,6 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
         after = static_cast<int>(index) + 1;
     return copy(device, stage, made, from, place, after);
   }
-  const int index = static_cast<int>(maker - stage.work.begin());
   if (!readers.empty()) {
     place = static_cast<int>(device.values.size());
     device.values.push_back(device.values[id]);
@@ -253,11 +237,6 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
   llvm::replace(maker->outputs, from, place);
   for (int reader : readers)
     llvm::replace(stage.work[static_cast<size_t>(reader)].inputs, from, place);
-  stage.firstWrite.erase(from);
-  stage.lastUse.erase(from);
-  stage.firstWrite.try_emplace(place, index);
-  int &last = stage.lastUse[place];
-  last = std::max({last, index, readers.empty() ? 0 : readers.back()});
 }
 
 /// The value that is a lane of a sum.
@@ -293,8 +272,6 @@ void StageLowering::writeLanes(LoweredDevice &device, LoweredStage &stage) {
         int made = id;
         if (device.values[id].lanes > 1) {
           made = getLane(device, id, lane);
-          stage.firstWrite.erase(id);
-          stage.lastUse.erase(id);
         } else if (lane > 0) {
           // What else the work makes is made already.
           made = static_cast<int>(device.values.size());
@@ -303,8 +280,6 @@ void StageLowering::writeLanes(LoweredDevice &device, LoweredStage &stage) {
           device.values.push_back(std::move(again));
         }
         stage.work[index].outputs[number] = made;
-        stage.firstWrite.try_emplace(made, index);
-        stage.lastUse.try_emplace(made, index);
       }
     }
   }

@@ -70,10 +70,6 @@ struct LoweredStage {
   int64_t flops = 0;
   int64_t parameterBytes = 0;
   int64_t activationBytes = 0;
-
-  /// By value: index of the first work that writes it, and of the last that
-  /// uses it.
-  std::map<int, int> firstWrite, lastUse;
 };
 
 struct LoweredDevice {
