@@ -45,7 +45,7 @@ struct ClusterTime {
   double ns = 0;
   double modelledNs = 0; ///< by rates alone, without measured work
   double memoryNs = 0;   ///< the part of `modelledNs` that waits for memory
-  uint64_t key = 0; ///< of the work (WorkKey.h); 0: no machine was measured
+  uint64_t key = 0;      ///< of the work; 0: no machine was measured
 };
 
 /// The predicted times of devices of one kind. Stages are balanced and

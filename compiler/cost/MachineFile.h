@@ -40,7 +40,7 @@ struct MeasuredTeam {
   int64_t threads = 1;
   std::map<std::string, MeasuredTable> tables;
   /// The ratio of measured time to the time that the tables predict: by the
-  /// number of busy devices, then by the key of the work (WorkKey.h).
+  /// number of busy devices, then by the key of the work (ClusterTime).
   std::map<int64_t, std::map<uint64_t, double>> work;
 
   /// The ratio for work with `devices` busy devices, or else with the smallest

@@ -9,8 +9,10 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/cost/MeasuredCost.h"
-#include "compiler/cost/WorkKey.h"
+#include "dialects/nn/NNDialect.h"
 #include "runtime/abi/machine.h"
+
+#include "llvm/Support/xxhash.h"
 
 #include <algorithm>
 
@@ -86,6 +88,38 @@ double getNsOfBytes(const MeasuredTable &table, int64_t bytes) {
   const double most = table.axes[0].back();
   // Beyond what was measured the rate stays.
   return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
+}
+
+std::string describe(Operation *op, analysis::Rates &rates) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName();
+  if (Attribute properties = op->getPropertiesAsAttribute())
+    stream << properties;
+  if (op->hasAttr(nn::kWinogradAttr))
+    stream << nn::kWinogradAttr;
+  for (Value operand : op->getOperands())
+    stream << (rates.isLoad(operand) ? " constant " : " ") << operand.getType();
+  stream << " to " << op->getResultTypes();
+  return text;
+}
+
+/// A hash of the ops of a cluster and of their shapes, with 64 bits. It ignores
+/// names, locations and ops that move no bytes. So the same work has the same
+/// key before and after stages are cut, with any number of devices, and in any
+/// model. The key is never 0.
+uint64_t getWorkKey(const ClusterWork &work) {
+  std::vector<std::string> lines;
+  for (Operation *op : work.ops)
+    // A cluster takes its own copies of these along, or leaves them outside.
+    if (!isa<nn::ReshapeOp, nn::BroadcastOp, nn::ConstantOp, nn::IotaOp>(op))
+      lines.push_back(describe(op, work.rates));
+  // Ops that do not depend on each other have no order of their own.
+  llvm::sort(lines);
+  std::string text;
+  for (const std::string &line : lines)
+    text += line + "\n";
+  return std::max<uint64_t>(llvm::xxh3_64bits(text), 1);
 }
 
 } // namespace

@@ -70,7 +70,7 @@ inline constexpr llvm::StringLiteral kAloneAttr = "dist.alone_ns";
 
 /// On the first op of a cluster, and later on the cluster: its predicted time,
 /// `[ns, ns by rates alone]`. If a machine was measured, `dist.work_key` is the
-/// key of its work (WorkKey.h).
+/// key of its work (ProcessorCosts.cpp).
 inline constexpr llvm::StringLiteral kPriceAttr = "dist.price";
 inline constexpr llvm::StringLiteral kWorkKeyAttr = "dist.work_key";
 
