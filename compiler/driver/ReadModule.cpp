@@ -7,6 +7,7 @@
 
 #include "compiler/driver/ReadModule.h"
 
+#include "compiler/autodiff/Passes.h"
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
 #include "compiler/model/NodeNames.h"
@@ -19,6 +20,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -231,6 +233,23 @@ bool isModuleFile(StringRef path) { return path.ends_with(".mlir"); }
 FailureOr<OwningOpRef<ModuleOp>>
 readModule(MLIRContext &context, const import::ImportOptions &options) {
   return ModuleReader(context, options).run();
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+readModel(MLIRContext &context, const import::ImportOptions &options) {
+  auto module = isModuleFile(options.modelPath)
+                    ? readModule(context, options)
+                    : import::importOnnxModel(context, options);
+  if (failed(module) ||
+      !(*module)
+           ->walk([](nn::VariableOp) { return WalkResult::interrupt(); })
+           .wasInterrupted())
+    return module;
+  PassManager pm(&context, ModuleOp::getOperationName());
+  pm.addPass(autodiff::createResolveGradientsPass());
+  if (failed(pm.run(**module)))
+    return failure();
+  return module;
 }
 
 } // namespace partita::driver

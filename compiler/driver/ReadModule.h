@@ -39,6 +39,11 @@ bool isModuleFile(llvm::StringRef path);
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 readModule(mlir::MLIRContext &context, const import::ImportOptions &options);
 
+/// Reads an ONNX file or a module. Gradients that the model asks for are
+/// computed in what is returned: it has no `nn.gradient`.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+readModel(mlir::MLIRContext &context, const import::ImportOptions &options);
+
 } // namespace partita::driver
 
 #endif // PARTITA_COMPILER_DRIVER_READMODULE_H

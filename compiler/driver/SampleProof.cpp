@@ -8,7 +8,6 @@
 #include "compiler/driver/SampleProof.h"
 
 #include "compiler/analysis/Samples.h"
-#include "compiler/driver/ReadModel.h"
 #include "compiler/driver/ReadModule.h"
 #include "dialects/dist/DistDialect.h"
 
