@@ -36,8 +36,7 @@ void driver::registerCompilerDialects(DialectRegistry &registry) {
   codegen::registerCodegenDialects(registry);
 }
 
-std::string
-driver::getAnnotationsOverride(const pipeline::PartitionOptions &options) {
+std::string driver::getAnnotationsOverride(const PartitionOptions &options) {
   return !options.file.empty()        ? "--partition"
          : options.devices > 0        ? "--devices"
          : options.tensorParallel > 0 ? "--tensor-parallel"
@@ -64,32 +63,26 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
                      std::vector<pipeline::PlanSummary> &summaries) {
   context.loadAllAvailableDialects();
   const Location loc = UnknownLoc::get(&context);
-  FailureOr<std::vector<std::string>> targets =
-      pipeline::readTargets(loc, given.partition);
-  if (failed(targets))
+  FailureOr<PartitionFacts> facts = readPartitionFacts(loc, given.partition);
+  if (failed(facts))
     return failure();
+  const std::vector<std::string> &targets = facts->targets;
   CompileOptions options = given;
-  if (!targets->empty()) {
+  if (!targets.empty()) {
     if (!options.target.empty() && options.partition.targets.empty() &&
-        ArrayRef(*targets) != ArrayRef(options.target))
+        ArrayRef(targets) != ArrayRef(options.target))
       return emitError(loc) << "--target " << options.target << " and `targets`"
                             << " of the partition file contradict each other";
-    options.target = targets->front();
+    options.target = targets.front();
     options.partition.target = codegen::splitTarget(options.target).first.str();
   }
-  FailureOr<std::string> schedule =
-      pipeline::readSchedule(loc, options.partition);
-  if (failed(schedule))
-    return failure();
-  if (*schedule == kAutoSchedule)
-    options.partition.schedule = *schedule;
-  FailureOr<int> zero = pipeline::readZero(loc, options.partition);
-  if (failed(zero))
-    return failure();
-  if (targets->size() > 1 && !options.emitOnnx.empty())
+  const bool choosesSchedule = facts->schedule == kAutoSchedule;
+  if (choosesSchedule)
+    options.partition.schedule = facts->schedule;
+  if (targets.size() > 1 && !options.emitOnnx.empty())
     return emitError(loc) << "--emit-onnx: ONNX's annotations cannot say that "
                              "devices are of several kinds ("
-                          << abi::namesText(*targets)
+                          << abi::namesText(targets)
                           << "); --emit-partition can";
   if (!options.train.optimizer.empty() &&
       !isModuleFile(options.import.modelPath))
@@ -98,10 +91,10 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   if (options.kind == EmitKind::parameters)
     plans.resize(1);
   ZeroChoice zeros;
-  if (*zero == kAutoZero) {
+  if (facts->zero == kAutoZero) {
     // Inference does not look at it.
     if (plans.front().learns())
-      zeros = chooseZero(context, plans.front(), *targets);
+      zeros = chooseZero(context, plans.front(), targets);
     for (CompileOptions &each : plans)
       each.partition.zero = zeros.level;
   }
@@ -113,7 +106,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     if (number > 0)
       each.parameters = nullptr;
     // The first plan chooses for all.
-    if (number > 0 && *schedule == kAutoSchedule)
+    if (number > 0 && choosesSchedule)
       each.partition.schedule = compilations.front()->schedule;
     // Plans that share states have them on the same devices.
     if (each.autodiff.results == autodiff::LossResults::evaluation)
@@ -124,7 +117,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
         options.kind != EmitKind::decision && options.kind != EmitKind::summary)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<PlanCompilation>(
-        context, std::move(each), *targets, static_cast<int>(number),
+        context, std::move(each), targets, static_cast<int>(number),
         static_cast<int>(plans.size())));
     if (failed(compilations.back()->run(ir, summaries)))
       return failure();

@@ -11,10 +11,10 @@
 #include "compiler/autodiff/ParameterList.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/codegen/Codegen.h"
+#include "compiler/driver/PartitionOptions.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/import/graph/Import.h"
 #include "compiler/pipeline/NodeList.h"
-#include "compiler/pipeline/Pipeline.h"
 #include "compiler/pipeline/plan/PlanSummary.h"
 #include "compiler/train/Passes.h"
 
@@ -59,7 +59,7 @@ struct DimensionSizes {
 
 struct CompileOptions {
   import::ImportOptions import;
-  pipeline::PartitionOptions partition;
+  PartitionOptions partition;
   codegen::CodegenOptions codegen;
   emit::EmitOptions emit;
   ExposeOptions expose;
@@ -141,7 +141,7 @@ struct CompileOptions {
 
 /// The flag that says how the model is split, so that its own annotations are
 /// not read; empty: none does.
-std::string getAnnotationsOverride(const pipeline::PartitionOptions &options);
+std::string getAnnotationsOverride(const PartitionOptions &options);
 
 /// Adds every dialect that compilation uses, with the interfaces that its
 /// passes need.

@@ -25,7 +25,7 @@ PhaseRun make(const passes::Phase<Options> &phase, Fill fill) {
           }};
 }
 
-PhaseRun makeMesh(const pipeline::PartitionOptions &partition) {
+PhaseRun makeMesh(const PartitionOptions &partition) {
   return make(passes::kMesh, [&](passes::MeshOptions &mesh) {
     mesh.file = partition.file;
     mesh.devices = partition.devices;
@@ -121,7 +121,7 @@ std::vector<PhaseRun> getShardPhases(const CompileOptions &options,
 }
 
 std::vector<PhaseRun> getPlanPhases(const CompileOptions &options,
-                                    const pipeline::PartitionOptions &partition,
+                                    const PartitionOptions &partition,
                                     EmitKind until) {
   std::vector<PhaseRun> phases;
   phases.push_back(make(passes::kDecide, [&](passes::DecideOptions &to) {

@@ -32,7 +32,7 @@ std::vector<PhaseRun> getShardPhases(const CompileOptions &options,
 
 /// The phases behind them, as far as `until` says.
 std::vector<PhaseRun> getPlanPhases(const CompileOptions &options,
-                                    const pipeline::PartitionOptions &partition,
+                                    const PartitionOptions &partition,
                                     EmitKind until);
 
 } // namespace partita::driver

@@ -78,11 +78,11 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
   cores = *measured;
 
   begin(reading);
-  FailureOr<int64_t> said = pipeline::readReplicas(loc, options.partition);
-  if (failed(said) || failed(checkPrecision(loc, options, targets)) ||
+  FailureOr<PartitionFacts> facts = readPartitionFacts(loc, options.partition);
+  if (failed(facts) || failed(checkPrecision(loc, options, targets)) ||
       failed(checkTraining(loc, options, targets)))
     return failure();
-  replicas = *said;
+  replicas = facts->replicas;
   if (replicas > 1 && !options.states.empty())
     return emitError(loc) << "--state " << options.states.front()
                           << ": replicas that share a batch (--replicas) keep "
@@ -149,7 +149,7 @@ LogicalResult PlanCompilation::runModelPhases() {
     if (failed(runner.run(*module, phase)))
       return failure();
   const size_t written = runner.count();
-  auto partition = [&](ModuleOp whole, const pipeline::PartitionOptions &tried,
+  auto partition = [&](ModuleOp whole, const PartitionOptions &tried,
                        EmitKind until, bool isAdvice) {
     runner.rewind(written);
     return runPlanPhases(whole, tried, until, isAdvice);
@@ -171,10 +171,9 @@ LogicalResult PlanCompilation::runModelPhases() {
   return partitionToFit(module, options, targets, partition);
 }
 
-LogicalResult
-PlanCompilation::runPlanPhases(ModuleOp module,
-                               const pipeline::PartitionOptions &partition,
-                               EmitKind until, bool isAdvice) {
+LogicalResult PlanCompilation::runPlanPhases(ModuleOp module,
+                                             const PartitionOptions &partition,
+                                             EmitKind until, bool isAdvice) {
   PhaseRunner silent("", options.timing, nullptr);
   for (const PhaseRun &phase : getPlanPhases(options, partition, until)) {
     if (phase.name == passes::kLower.name)

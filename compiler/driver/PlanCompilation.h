@@ -55,7 +55,7 @@ private:
   void begin(Part part);
   mlir::LogicalResult runModelPhases();
   mlir::LogicalResult runPlanPhases(mlir::ModuleOp module,
-                                    const pipeline::PartitionOptions &partition,
+                                    const PartitionOptions &partition,
                                     EmitKind until, bool isAdvice);
   void readDecision(mlir::ModuleOp module);
   void remarkParameters();

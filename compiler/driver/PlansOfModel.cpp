@@ -54,7 +54,7 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
   options.stagesOfNodes = learns.stagesOfNodes;
   options.stagesOfStates = learns.stagesOfStates;
   options.devicesOfStages = learns.devicesOfStages;
-  pipeline::PartitionOptions &partition = options.partition;
+  PartitionOptions &partition = options.partition;
   partition.axes = learns.axes;
   partition.dataParallel = partition.tensorParallel = 0;
   partition.replicas =

@@ -8,7 +8,6 @@
 #include "compiler/codegen/Codegen.h"
 #include "compiler/passes/Phases.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/Pipeline.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/train/Passes.h"
 
@@ -39,28 +38,39 @@ void addShard(OpPassManager &pm, const ShardOptions &options) {
 }
 
 void addDecide(OpPassManager &pm, const DecideOptions &options) {
-  pipeline::PartitionOptions partition;
-  partition.file = options.file;
-  partition.devices = options.devices;
-  partition.microBatches = options.microBatches;
-  partition.stages = options.stages;
-  partition.schedule = options.schedule;
-  partition.memory = options.memory;
-  partition.memoryTry = options.memoryTry;
-  partition.wholeNodes = options.wholeNodes;
-  partition.emitFile = options.emitFile;
-  pipeline::addDecisionPasses(pm, partition);
+  // What a person said becomes attributes before anything is decided.
+  pipeline::DistAssignBlocksPassOptions blocks;
+  blocks.file = options.file;
+  blocks.devices = options.devices;
+  blocks.microBatches = options.microBatches;
+  blocks.stages = options.stages;
+  blocks.schedule = options.schedule;
+  blocks.memory = options.memory;
+  pm.addPass(pipeline::createDistAssignBlocksPass(std::move(blocks)));
+  // The rest is decided on the whole graph.
+  pm.addPass(pipeline::createDistAssignStagesPass(
+      {options.memoryTry, options.wholeNodes}));
+  // How many micro-batches there are depends on the stages that have work.
+  pm.addPass(pipeline::createDistChooseSchedulePass());
+  // The decision is complete, and the ops still carry their nodes' names.
+  if (!options.emitFile.empty())
+    pm.addPass(pipeline::createDistWritePartitionPass({options.emitFile}));
 }
 
 void addCut(OpPassManager &pm, const CutOptions &options) {
-  pipeline::PartitionOptions partition;
-  partition.target = options.target;
-  partition.recompute = options.recompute;
-  partition.recomputeNodes = options.recomputeNodes.get();
-  pipeline::addCutPasses(pm, partition);
+  const bool recomputes =
+      !options.recompute.empty() && options.recompute != "none";
+  if (recomputes || !options.recomputeNodes.empty()) {
+    pipeline::DistRecomputePassOptions recompute;
+    if (recomputes)
+      recompute.kind = options.recompute;
+    llvm::append_range(recompute.nodes, options.recomputeNodes.get());
+    pm.addPass(pipeline::createDistRecomputePass(std::move(recompute)));
+  }
+  pm.addPass(pipeline::createDistFormStagesPass({options.target}));
   // What another kind of device computes, its own backend fuses.
   addFusePass(pm, options, fuse::FusePlace::own_targets);
-  pipeline::addPricePasses(pm, partition);
+  pm.addPass(pipeline::createDistPriceStagesPass());
 }
 
 void addLower(OpPassManager &pm, const LowerOptions &options) {
@@ -69,9 +79,16 @@ void addLower(OpPassManager &pm, const LowerOptions &options) {
 }
 
 void addPlan(OpPassManager &pm, const PlanOptions &options) {
-  pipeline::PartitionOptions partition;
-  partition.workspaceMiB = options.workspace;
-  pipeline::addPlanPasses(pm, partition);
+  pm.addPass(pipeline::createPlanGroupKernelsPass());
+  // Needs lowered clusters: what may share bytes depends on the lowering.
+  pm.addPass(pipeline::createPlanBuildPass());
+  pm.addPass(pipeline::createPlanPlacePass());
+  pipeline::PlanReserveMemoryPassOptions memory;
+  if (options.workspace)
+    memory.workspace = options.workspace << 20;
+  pm.addPass(pipeline::createPlanReserveMemoryPass(memory));
+  // Nothing that can deadlock leaves the compiler.
+  pm.addPass(pipeline::createPlanVerifySchedulePass());
 }
 
 } // namespace

@@ -8,7 +8,6 @@
 #include "compiler/autodiff/Passes.h"
 #include "compiler/passes/Phases.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/Pipeline.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/train/Passes.h"
@@ -23,18 +22,18 @@ namespace {
 void addMesh(OpPassManager &pm, const MeshOptions &options) {
   // What the model says comes first. A person's word may add to it.
   pm.addPass(shard::createDistReadAnnotationsPass());
-  pipeline::PartitionOptions partition;
-  partition.file = options.file;
-  partition.devices = options.devices;
-  llvm::append_range(partition.axes, options.axes.get());
-  partition.dataParallel = options.dataParallel;
-  partition.replicas = options.replicas;
-  partition.tensorParallel = options.tensorParallel;
-  partition.reproducible = options.reproducible;
-  partition.zero = options.zero;
-  partition.fusionBytes = options.fusionBytes;
-  partition.targets = options.targets.get();
-  pipeline::addMeshPasses(pm, partition);
+  pipeline::DistAssignMeshPassOptions mesh;
+  mesh.file = options.file;
+  mesh.devices = options.devices;
+  llvm::append_range(mesh.givenAxes, options.axes.get());
+  mesh.dataParallel = options.dataParallel;
+  mesh.replicas = options.replicas;
+  mesh.tensorParallel = options.tensorParallel;
+  mesh.reproducible = options.reproducible;
+  mesh.zero = options.zero;
+  mesh.fusionBytes = options.fusionBytes;
+  llvm::append_range(mesh.targets, options.targets.get());
+  pm.addPass(pipeline::createDistAssignMeshPass(std::move(mesh)));
 }
 
 void addSimplify(OpPassManager &pm, const SimplifyOptions &options) {

@@ -43,7 +43,7 @@ public:
               tried.error.empty())
             tried.error = diagnostic.str();
         });
-    pipeline::PartitionOptions again = options;
+    PartitionOptions again = options;
     again.schedule = tried.name;
     again.memoryTry = memoryTry;
     if (failed(partition(*module, again, EmitKind::plan, /*isAdvice=*/true)))
@@ -61,7 +61,7 @@ public:
 
 private:
   ModuleOp whole;
-  const pipeline::PartitionOptions options;
+  const PartitionOptions options;
   Partition partition;
 };
 

@@ -89,11 +89,11 @@ ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
 std::optional<int> findZeroThatFits(MLIRContext &context,
                                     const CompileOptions &learns,
                                     const std::vector<std::string> &targets) {
-  const FailureOr<int> now =
-      pipeline::readZero(UnknownLoc::get(&context), learns.partition);
-  if (failed(now) || *now == kAutoZero)
+  const FailureOr<PartitionFacts> now =
+      readPartitionFacts(UnknownLoc::get(&context), learns.partition);
+  if (failed(now) || now->zero == kAutoZero)
     return std::nullopt;
-  for (int level = std::max(*now, 0) + 1; level <= kMostZero; ++level) {
+  for (int level = std::max(now->zero, 0) + 1; level <= kMostZero; ++level) {
     const ZeroSummary tried = tryLevel(context, learns, targets, level);
     if (!tried.error.empty() || tried.replicas < 2)
       return std::nullopt;

@@ -30,7 +30,7 @@ public:
       : whole(whole), partition(partition) {}
 
   /// Makes `module` the result. Remarks are kept for later.
-  LogicalResult run(const pipeline::PartitionOptions &options, EmitKind until,
+  LogicalResult run(const PartitionOptions &options, EmitKind until,
                     bool isAdvice = false) {
     remarks.clear();
     module = cast<ModuleOp>(whole->clone());
@@ -58,8 +58,7 @@ private:
 };
 
 /// What would have room, found by planning it.
-std::string findWhatFits(Tries tries, ModuleOp plan,
-                         pipeline::PartitionOptions tried,
+std::string findWhatFits(Tries tries, ModuleOp plan, PartitionOptions tried,
                          const std::vector<std::string> &targets,
                          const CompileOptions &options) {
   // More devices are more places along the axis "stage".
@@ -69,12 +68,12 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
       llvm::range_size(plan.getOps<plan::DeviceOp>()) / places, 1));
   // What cannot be planned at all is no advice, and no error of the person.
   ScopedDiagnosticHandler quiet(plan.getContext(), [](Diagnostic &) {});
-  auto fits = [&](const pipeline::PartitionOptions &other) {
+  auto fits = [&](const PartitionOptions &other) {
     return succeeded(tries.run(other, EmitKind::plan, /*isAdvice=*/true)) &&
            pipeline::fitsMemory(*tries.module);
   };
   SmallVector<std::string> found;
-  pipeline::PartitionOptions more = tried;
+  PartitionOptions more = tried;
   int most = places;
   // Of devices of several kinds nobody knows which there are more of.
   const SmallVector<int> counts =
@@ -93,7 +92,7 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
   }
   // What gradients need again.
   for (const char *word : {"standard", "full"}) {
-    pipeline::PartitionOptions again = tried;
+    PartitionOptions again = tried;
     again.recompute = word;
     if (options.learns() && tried.recompute != word &&
         tried.recompute != "full" && fits(again)) {
@@ -103,7 +102,7 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
       break;
     }
   }
-  pipeline::PartitionOptions fewer = tried;
+  PartitionOptions fewer = tried;
   fewer.microBatches = 1;
   if (fits(fewer))
     found.push_back("one micro-batch in flight (--micro-batches 1)");
@@ -122,8 +121,8 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
 
 } // namespace
 
-pipeline::PartitionOptions getTriedOptions(const CompileOptions &options) {
-  pipeline::PartitionOptions tried = options.partition;
+PartitionOptions getTriedOptions(const CompileOptions &options) {
+  PartitionOptions tried = options.partition;
   tried.devices = 0; // the mesh says it
   tried.wholeNodes = !options.emitOnnx.empty();
   tried.emitFile.clear();
@@ -134,13 +133,13 @@ LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
                              const CompileOptions &options,
                              const std::vector<std::string> &targets,
                              Partition partition) {
-  pipeline::PartitionOptions given = getTriedOptions(options);
+  PartitionOptions given = getTriedOptions(options);
   given.emitFile = options.partition.emitFile;
   // The file may say how much memory there is.
   if (given.memory <= 0 && given.file.empty())
     return partition(*module, given, options.kind, /*isAdvice=*/false);
   Tries tries(*module, partition);
-  pipeline::PartitionOptions tried = getTriedOptions(options);
+  PartitionOptions tried = getTriedOptions(options);
   LogicalResult result = success();
   while (true) {
     result = tries.run(tried, EmitKind::plan);

@@ -15,11 +15,11 @@ namespace partita::driver {
 /// Cuts a whole model and goes on to its plan, or as far as `until` says.
 /// `isAdvice`: nobody but a message needs the result.
 using Partition = llvm::function_ref<mlir::LogicalResult(
-    mlir::ModuleOp module, const pipeline::PartitionOptions &partition,
-    EmitKind until, bool isAdvice)>;
+    mlir::ModuleOp module, const PartitionOptions &partition, EmitKind until,
+    bool isAdvice)>;
 
 /// The choices of a person as tries on copies of the cut model take them.
-pipeline::PartitionOptions getTriedOptions(const CompileOptions &options);
+PartitionOptions getTriedOptions(const CompileOptions &options);
 
 /// The fastest stages, if their devices have room for them; else the fastest
 /// that fit, or an error that says what would. How much room a device needs is

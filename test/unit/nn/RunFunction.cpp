@@ -11,7 +11,7 @@
 #include "compiler/driver/Compile.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/fuse/Passes.h"
-#include "compiler/pipeline/Pipeline.h"
+#include "compiler/pipeline/Passes.h"
 #include "dialects/nn/NNDialect.h"
 #include "runtime/capi/partita.h"
 
@@ -37,11 +37,17 @@ static LogicalResult compile(ModuleOp module, const std::string &path) {
   fuse::FuseClustersPassOptions apart;
   apart.reference = true;
   pm.addPass(fuse::createFuseClustersPass(apart));
-  pipeline::PartitionOptions partition;
-  pipeline::addPartitionPasses(pm, partition);
+  pm.addPass(pipeline::createDistAssignBlocksPass());
+  pm.addPass(pipeline::createDistAssignStagesPass());
+  pm.addPass(pipeline::createDistChooseSchedulePass());
+  pm.addPass(pipeline::createDistFormStagesPass());
   pm.addPass(fuse::createFormClustersPass());
   codegen::addCodegenPasses(pm, /*reference=*/true);
-  pipeline::addPlanPasses(pm, partition);
+  pm.addPass(pipeline::createPlanGroupKernelsPass());
+  pm.addPass(pipeline::createPlanBuildPass());
+  pm.addPass(pipeline::createPlanPlacePass());
+  pm.addPass(pipeline::createPlanReserveMemoryPass());
+  pm.addPass(pipeline::createPlanVerifySchedulePass());
   if (failed(pm.run(module)))
     return failure();
   std::vector<emit::ObjectFile> objects;
