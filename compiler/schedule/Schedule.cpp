@@ -8,7 +8,6 @@
 #include "compiler/schedule/Schedule.h"
 
 #include "compiler/schedule/Programs.h"
-#include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Timing.h"
 
 #include <algorithm>
@@ -94,11 +93,6 @@ Choice addBuffers(const ScheduleProblem &problem, const UnitOrders &orders,
 }
 
 } // namespace
-
-Schedule buildSchedule(const ScheduleProblem &problem,
-                       const ScheduleKind &kind) {
-  return buildSchedule(problem, kind.order(problem));
-}
 
 Schedule buildSchedule(const ScheduleProblem &problem,
                        const UnitOrders &orders) {

@@ -176,15 +176,10 @@ struct Schedule {
   std::string remark; ///< of UnitOrders
 };
 
-struct ScheduleKind;
-
 /// The programs that follow from orders. Values are borrowed
 /// wherever that does not make the predicted step longer.
 Schedule buildSchedule(const ScheduleProblem &problem,
                        const UnitOrders &orders);
-/// The same by the orders of a schedule.
-Schedule buildSchedule(const ScheduleProblem &problem,
-                       const ScheduleKind &kind);
 
 } // namespace partita::schedule
 

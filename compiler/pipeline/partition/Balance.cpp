@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 
 namespace partita::pipeline {
 namespace {
@@ -177,17 +176,7 @@ private:
   int trials = 0;
 };
 
-} // namespace
-
-namespace {
-
-const std::vector<int> &getLasting(const BalanceMemory &memory,
-                                   size_t cluster) {
-  static const std::vector<int> none;
-  return memory.lastingOf.empty() ? none : memory.lastingOf[cluster];
-}
-
-/// Grows a stage [i, j) towards the front and says what it needs.
+/// Adds clusters to a stage and says what it needs.
 class StageMemory {
 public:
   StageMemory(const BalanceMemory &memory,
@@ -196,49 +185,52 @@ public:
         heldFor(memory.parameterBytes.size(), -1),
         lastsFor(memory.lasting.size(), -1) {}
 
-  void begin(int end) {
-    j = end;
+  /// `number`: another one for each stage.
+  void begin(int number) {
+    stage = number;
     parameters = live = sent = 0;
     lasting.assign(memory.copies.size(), 0);
   }
 
-  void add(int cluster) {
+  /// `leaves`: whether another stage reads a value.
+  template <typename Leaves> void add(int cluster, Leaves leaves) {
     for (int p : memory.parameters[cluster])
-      if (heldFor[p] != j) {
-        heldFor[p] = j;
+      if (heldFor[p] != stage) {
+        heldFor[p] = stage;
         parameters += memory.parameterBytes[p];
       }
     live = std::max(live, memory.liveBytes[cluster]);
-    for (int l : getLasting(memory, cluster))
-      if (lastsFor[l] != j) {
-        lastsFor[l] = j;
-        lasting[memory.lasting[l].span] += memory.lasting[l].bytes;
-      }
+    if (!memory.lastingOf.empty())
+      for (int l : memory.lastingOf[cluster])
+        if (lastsFor[l] != stage) {
+          lastsFor[l] = stage;
+          lasting[memory.lasting[l].span] += memory.lasting[l].bytes;
+        }
     for (int v : flow.made[cluster])
-      if (!values[v].consumers.empty() && values[v].consumers.back() >= j)
+      if (leaves(values[v]))
         sent += values[v].bytes;
   }
 
-  /// As the stage of a number.
-  int64_t getBytes(int stage) const {
+  /// At the place of a stage among all.
+  int64_t getBytes(int place) const {
     int64_t bytes = parameters + live + sent;
     for (size_t span = 0; span < lasting.size(); ++span)
-      bytes += memory.copies[span][stage] * lasting[span];
+      bytes += memory.copies[span][place] * lasting[span];
     return bytes;
   }
 
-  bool fits(int stage) const {
-    return memory.limit == 0 || getBytes(stage) <= memory.limit;
+  bool fits(int place) const {
+    return memory.limit == 0 || getBytes(place) <= memory.limit;
   }
 
 private:
   const BalanceMemory &memory;
   const std::vector<BalanceValue> &values;
   const Flow &flow;
-  std::vector<int> heldFor;     ///< by parameter: the `j` it is counted for
+  std::vector<int> heldFor;     ///< by parameter: the last stage with it
   std::vector<int> lastsFor;    ///< the same of what lasts
   std::vector<int64_t> lasting; ///< by span: bytes of one micro-batch
-  int j = 0;
+  int stage = 0;
   int64_t parameters = 0, live = 0, sent = 0;
 };
 
@@ -289,7 +281,9 @@ std::vector<int> cutIntoRuns(const StageKinds &kinds,
         if (arrivesFor[v] == j) // made and read inside: nothing arrives
           arrive(v, -1);
       if (stageMemory) {
-        stageMemory->add(i);
+        stageMemory->add(i, [&](const BalanceValue &value) {
+          return !value.consumers.empty() && value.consumers.back() >= j;
+        });
         bool fitsSomewhere = false;
         for (int k = 0; k < stages && !fitsSomewhere; ++k)
           fitsSomewhere = stageMemory->fits(k);
@@ -333,27 +327,20 @@ std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
   int stages = 0;
   for (int stage : stageOf)
     stages = std::max(stages, stage + 1);
-  std::vector<int64_t> bytes(stages, 0), live(stages, 0);
-  std::set<std::pair<int, int>> held, lasts; // (stage, what)
-  for (size_t c = 0; c < stageOf.size(); ++c) {
-    live[stageOf[c]] = std::max(live[stageOf[c]], memory.liveBytes[c]);
-    for (int p : memory.parameters[c])
-      if (held.emplace(stageOf[c], p).second)
-        bytes[stageOf[c]] += memory.parameterBytes[p];
-    for (int l : getLasting(memory, c))
-      if (lasts.emplace(stageOf[c], l).second)
-        bytes[stageOf[c]] += memory.copies[memory.lasting[l].span][stageOf[c]] *
-                             memory.lasting[l].bytes;
+  const Flow flow(values, stageOf.size());
+  StageMemory stageMemory(memory, values, flow);
+  std::vector<int64_t> bytes;
+  for (int stage = 0; stage < stages; ++stage) {
+    stageMemory.begin(stage);
+    for (int c = 0; c < static_cast<int>(stageOf.size()); ++c)
+      if (stageOf[c] == stage)
+        stageMemory.add(c, [&](const BalanceValue &value) {
+          return std::any_of(
+              value.consumers.begin(), value.consumers.end(),
+              [&](int consumer) { return stageOf[consumer] != stage; });
+        });
+    bytes.push_back(stageMemory.getBytes(stage));
   }
-  for (const BalanceValue &value : values)
-    if (value.producer >= 0)
-      for (int consumer : value.consumers)
-        if (stageOf[consumer] != stageOf[value.producer]) {
-          bytes[stageOf[value.producer]] += value.bytes;
-          break;
-        }
-  for (int stage = 0; stage < stages; ++stage)
-    bytes[stage] += live[stage];
   return bytes;
 }
 
@@ -385,18 +372,6 @@ std::vector<int> balanceStages(const std::vector<BalanceKind> &kinds,
       if (bytes > memory->limit)
         return stageOf;
   return exchanged;
-}
-
-std::vector<int> balanceStages(const std::vector<double> &clusterNs,
-                               const std::vector<BalanceValue> &values,
-                               int stages, double unitNs,
-                               const BalanceMemory *memory) {
-  BalanceKind kind{clusterNs, {}, unitNs};
-  for (const BalanceValue &value : values)
-    kind.transferNs.push_back(value.transferNs);
-  return balanceStages({std::move(kind)},
-                       std::vector<int>(std::max(stages, 1), 0), values,
-                       memory);
 }
 
 } // namespace partita::pipeline

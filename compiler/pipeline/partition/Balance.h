@@ -82,12 +82,6 @@ std::vector<int> balanceStages(const std::vector<BalanceKind> &kinds,
                                const std::vector<BalanceValue> &values,
                                const BalanceMemory *memory = nullptr);
 
-/// The same for stages of one kind, with the transfer times of the values.
-std::vector<int> balanceStages(const std::vector<double> &clusterNs,
-                               const std::vector<BalanceValue> &values,
-                               int stages, double unitNs,
-                               const BalanceMemory *memory = nullptr);
-
 /// The memory that each of the stages needs, by that estimate.
 std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
                                     const std::vector<int> &stageOf,

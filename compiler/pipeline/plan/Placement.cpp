@@ -26,11 +26,6 @@ bool overlaps(const LiveRanges &a, const LiveRanges &b) {
   return false;
 }
 
-bool overlaps(const Buffer &a, const Buffer &b) {
-  return a.exact.empty() || b.exact.empty() ? overlaps(a.live, b.live)
-                                            : overlaps(a.exact, b.exact);
-}
-
 void addLiveRange(LiveRanges &ranges, LiveRange range) {
   auto it = std::lower_bound(
       ranges.begin(), ranges.end(), range.begin,

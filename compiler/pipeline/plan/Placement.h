@@ -48,9 +48,6 @@ struct Buffer {
   LiveRanges exact; ///< empty: it lives within its unit
 };
 
-/// Whether two buffers are needed at the same time.
-bool overlaps(const Buffer &a, const Buffer &b);
-
 /// For each buffer: those that are needed at the same time. Takes time
 /// proportional to their number, except for pairs of buffers that outlive a
 /// run.

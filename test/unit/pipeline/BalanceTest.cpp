@@ -16,6 +16,19 @@ using namespace partita::pipeline;
 
 namespace {
 
+/// Stages of one kind, with the transfer times of the values.
+std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+                               const std::vector<BalanceValue> &values,
+                               int stages, double unitNs,
+                               const BalanceMemory *memory = nullptr) {
+  BalanceKind kind{clusterNs, {}, unitNs};
+  for (const BalanceValue &value : values)
+    kind.transferNs.push_back(value.transferNs);
+  return balanceStages({std::move(kind)},
+                       std::vector<int>(std::max(stages, 1), 0), values,
+                       memory);
+}
+
 double slowest(const std::vector<double> &ns,
                const std::vector<BalanceValue> &values,
                const std::vector<int> &stageOf, double unitNs) {

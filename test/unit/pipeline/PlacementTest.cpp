@@ -15,6 +15,12 @@ using namespace partita::pipeline;
 
 namespace {
 
+/// Whether two buffers are needed at the same time.
+bool overlaps(const Buffer &a, const Buffer &b) {
+  return a.exact.empty() || b.exact.empty() ? overlaps(a.live, b.live)
+                                            : overlaps(a.exact, b.exact);
+}
+
 TEST(Placement, LiveRangesStaySortedAndDisjoint) {
   LiveRanges live;
   addLiveRange(live, {10, 12});

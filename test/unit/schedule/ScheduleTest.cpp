@@ -23,6 +23,11 @@ using Kind = ScheduleAction::Kind;
 
 namespace {
 
+Schedule buildSchedule(const ScheduleProblem &problem,
+                       const ScheduleKind &kind) {
+  return buildSchedule(problem, kind.order(problem));
+}
+
 ScheduleProblem chain(int stages, int microBatches, int devices) {
   ScheduleProblem problem;
   problem.devices = devices;
