@@ -237,11 +237,11 @@ void PlanCompilation::readDecision(ModuleOp module) {
 /// predicted.
 void PlanCompilation::remarkCores(const pipeline::PlanSummary &plan) {
   const int64_t devices = llvm::range_size(module->getOps<plan::DeviceOp>());
-  if (cores > 0 && devices * plan.threads > cores)
+  if (cores > 0 && devices * plan.step.threads > cores)
     emitRemark(UnknownLoc::get(&context))
         << "the machine has " << abi::countOf(cores, "core") << ", and "
-        << abi::countOf(devices, "device") << " of " << plan.threads
-        << " each want " << devices * plan.threads
+        << abi::countOf(devices, "device") << " of " << plan.step.threads
+        << " each want " << devices * plan.step.threads
         << ": times are predicted as if it had them";
 }
 
@@ -273,11 +273,12 @@ void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
   const bool mayHaveMore =
       options.learns() || (!options.states.empty() && options.sequences == 1 &&
                            !(*module)->hasAttr(analysis::kMixesAttr));
-  if (mayHaveMore && plan.microBatches == 1 && plan.bubble > kMuch &&
-      plan.schedule != "sequential")
+  if (mayHaveMore && plan.step.micro_batches == 1 && plan.step.bubble > kMuch &&
+      plan.step.schedule != "sequential")
     emitRemark(UnknownLoc::get(&context))
         << "a step has one micro-batch, so devices wait "
-        << abi::percentText(plan.bubble) << " of it: with --micro-batches N "
+        << abi::percentText(plan.step.bubble)
+        << " of it: with --micro-batches N "
         << (options.learns() ? "(`micro_batches` in the training file) " : "")
         << "they work side by side, and a step has N times as many samples"
         << (options.learns() ? ""

@@ -48,10 +48,10 @@ public:
     again.memoryTry = memoryTry;
     if (failed(partition(*module, again, EmitKind::plan, /*isAdvice=*/true)))
       return tried;
-    const auto plan = pipeline::summarize(*module);
-    tried.stepNs = plan->stepNs;
-    tried.microBatches = plan->microBatches;
-    tried.bubble = plan->bubble;
+    const abi::StepLine step = pipeline::summarize(*module)->step;
+    tried.stepNs = step.step_ns;
+    tried.microBatches = step.micro_batches;
+    tried.bubble = step.bubble;
     for (auto program : module->getOps<plan::ProgramOp>())
       tried.peakBytes =
           std::max(tried.peakBytes, pipeline::getPlannedPeak(program));

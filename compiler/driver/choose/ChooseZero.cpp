@@ -44,11 +44,12 @@ ZeroSummary tryLevel(MLIRContext &context, const CompileOptions &learns,
   if (failed(compilation.run(llvm::nulls(), summaries)) || summaries.empty())
     return tried;
   const pipeline::PlanSummary &plan = summaries.front();
-  tried.schedule = plan.schedule;
-  tried.replicas = plan.replicas;
-  tried.stepNs = plan.stepNs;
+  tried.schedule = plan.step.schedule;
+  tried.replicas = plan.step.replicas;
+  tried.stepNs = plan.step.step_ns;
   for (const pipeline::CollectiveSummary &each : plan.collectives)
-    tried.sentBytes += each.sentBytes * (each.perStep ? 1 : plan.microBatches);
+    tried.sentBytes +=
+        each.sentBytes * (each.perStep ? 1 : plan.step.micro_batches);
   emit::CompiledPlan compiled = compilation.take();
   for (auto program : ModuleOp(compiled.module).getOps<plan::ProgramOp>())
     tried.peakBytes =

@@ -122,23 +122,24 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   for (auto axis : module.getOps<plan::AxisOp>()) {
     axes.push_back(axis.getAxisName());
     if (axis.getAxisName() == dist::kDataAxis)
-      summary.replicas = axis.getSize();
+      summary.step.replicas = axis.getSize();
   }
   summary.model = model.getModel().str();
-  summary.schedule = model.getSchedule().str();
+  abi::StepLine &step = summary.step;
+  step.schedule = model.getSchedule().str();
   if (DictionaryAttr sizes = model.getDimensionsAttr())
     for (NamedAttribute dimension : sizes)
       summary.sizes +=
           (summary.sizes.empty() ? "" : ", ") + dimension.getName().str() +
           " = " +
           std::to_string(cast<IntegerAttr>(dimension.getValue()).getInt());
-  summary.microBatches = model.getMicroBatches();
-  summary.machine = model.getMachine().value_or("").str();
-  summary.threads = model.getThreads();
-  summary.stepNs = model.getStepNs();
-  summary.aloneNs = model.getAloneNs();
-  summary.bubble = model.getBubble().convertToDouble();
-  summary.samples = countSamples(module);
+  step.micro_batches = model.getMicroBatches();
+  step.machine = model.getMachine().value_or("").str();
+  step.threads = model.getThreads();
+  step.step_ns = model.getStepNs();
+  step.alone_ns = model.getAloneNs();
+  step.bubble = model.getBubble().convertToDouble();
+  step.samples = countSamples(module);
   summary.entry = model.getEntry().value_or("").str();
   // Dimension 0 of the inputs of a model that is trained counts samples.
   if (!summary.entry.empty())
@@ -146,7 +147,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
       if (auto type = cast<RankedTensorType>(port.getType());
           port.getKind() == plan::PortKind::input && !port.getPerStep() &&
           type.getRank() > 0)
-        summary.samples = type.getDimSize(0);
+        step.samples = type.getDimSize(0);
   if (auto said = model->getAttrOfType<DictionaryAttr>(kRecomputationAttr))
     summary.recomputation = {said.getAs<IntegerAttr>("nodes").getInt(),
                              said.getAs<FloatAttr>("work").getValueAsDouble(),
@@ -159,7 +160,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
                                     static_cast<int64_t>(port.getBatchAxis())});
   const auto scopes = collectScopes(module);
   for (auto stage : module.getOps<plan::StageOp>()) {
-    StageSummary row;
+    abi::StageRow row;
     if (auto it = scopes.find(summary.stages.size()); it != scopes.end())
       for (StringRef scope : it->second)
         row.scopes.push_back(scope.str());
@@ -168,11 +169,11 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
     for (auto block : stage.getBlocks().getAsRange<StringAttr>())
       row.blocks.push_back(block.str());
     row.flops = stage.getFlops();
-    row.parameterBytes = stage.getParameterBytes();
-    row.activationBytes = stage.getActivationBytes();
-    row.sentBytes = stage.getSentBytes();
-    row.peakBytes = stage.getPeakBytes();
-    row.durationNs = stage.getDurationNs();
+    row.parameter_bytes = stage.getParameterBytes();
+    row.activation_bytes = stage.getActivationBytes();
+    row.sent_bytes = stage.getSentBytes();
+    row.peak_bytes = stage.getPeakBytes();
+    row.duration_ns = stage.getDurationNs();
     summary.stages.push_back(std::move(row));
   }
   if (summary.entry == "train")
@@ -180,7 +181,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
       if (auto row =
               summarizeMemory(program, deviceOf.lookup(program.getSymName())))
         summary.memory.push_back(std::move(*row));
-  const auto once = findUsedOnce(module, summary.microBatches);
+  const auto once = findUsedOnce(module, step.micro_batches);
   auto isOnce = [&](StringAttr name) {
     return once.contains(FlatSymbolRefAttr::get(name));
   };
@@ -296,19 +297,12 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
     os << summary.sizes << "\n";
   if (!summary.entry.empty())
     os << (summary.entry == "train" ? "to learn\n" : "to evaluate\n");
-  std::vector<abi::StageRow> rows;
-  for (const StageSummary &stage : summary.stages)
-    rows.push_back({stage.name, stage.device, stage.blocks, stage.scopes,
-                    stage.flops, stage.parameterBytes, stage.activationBytes,
-                    stage.sentBytes, stage.peakBytes, stage.durationNs});
-  os << abi::stagesText(rows);
+  os << abi::stagesText(summary.stages);
   os << abi::memoryText(summary.memory);
   printCollectives(summary, os);
   if (summary.recomputation)
     printRecomputation(*summary.recomputation, os);
-  os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
-                       summary.replicas, summary.machine, summary.threads,
-                       summary.stepNs, summary.bubble, summary.aloneNs});
+  os << abi::stepText(summary.step);
   if (summary.entry.empty())
     os << abi::samplesText(summary.sampleAxes, summary.mixes);
   if (!summary.schedules.empty())
@@ -320,6 +314,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
 static double toMs(int64_t ns) { return ns / 1e6; }
 
 llvm::json::Value toJson(const PlanSummary &summary) {
+  const abi::StepLine &step = summary.step;
   llvm::json::Array stages, transfers, collectives;
   for (const CollectiveSummary &each : summary.collectives)
     collectives.push_back(
@@ -330,18 +325,18 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                            {"sent_bytes", each.sentBytes},
                            {"per_step", each.perStep},
                            {"predicted_ms", toMs(each.durationNs)}});
-  for (const StageSummary &stage : summary.stages)
+  for (const abi::StageRow &stage : summary.stages)
     stages.push_back(
         llvm::json::Object{{"name", stage.name},
                            {"device", stage.device},
                            {"blocks", llvm::json::Array(stage.blocks)},
                            {"scopes", llvm::json::Array(stage.scopes)},
                            {"flops", stage.flops},
-                           {"parameter_bytes", stage.parameterBytes},
-                           {"activation_bytes", stage.activationBytes},
-                           {"sent_bytes", stage.sentBytes},
-                           {"peak_bytes", stage.peakBytes},
-                           {"predicted_ms", toMs(stage.durationNs)}});
+                           {"parameter_bytes", stage.parameter_bytes},
+                           {"activation_bytes", stage.activation_bytes},
+                           {"sent_bytes", stage.sent_bytes},
+                           {"peak_bytes", stage.peak_bytes},
+                           {"predicted_ms", toMs(stage.duration_ns)}});
   for (const TransferSummary &transfer : summary.transfers)
     transfers.push_back(
         llvm::json::Object{{"value", transfer.value},
@@ -355,16 +350,16 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"model", summary.model},
       {"sizes", summary.sizes},
       {"entry", summary.entry},
-      {"schedule", summary.schedule},
-      {"replicas", summary.replicas},
-      {"micro_batches", summary.microBatches},
-      {"samples_per_micro_batch", summary.samples},
+      {"schedule", step.schedule},
+      {"replicas", step.replicas},
+      {"micro_batches", step.micro_batches},
+      {"samples_per_micro_batch", step.samples},
       {"mixes", summary.mixes},
-      {"predicted_ms", toMs(summary.stepNs)},
-      {"alone_predicted_ms", toMs(summary.aloneNs)},
-      {"bubble_predicted", summary.bubble},
-      {"predicted_for", llvm::json::Object{{"machine", summary.machine},
-                                           {"threads", summary.threads}}},
+      {"predicted_ms", toMs(step.step_ns)},
+      {"alone_predicted_ms", toMs(step.alone_ns)},
+      {"bubble_predicted", step.bubble},
+      {"predicted_for", llvm::json::Object{{"machine", step.machine},
+                                           {"threads", step.threads}}},
       {"stages", std::move(stages)},
       {"transfers", std::move(transfers)},
       {"collectives", std::move(collectives)}};

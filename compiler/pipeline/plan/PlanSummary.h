@@ -19,22 +19,6 @@
 
 namespace partita::pipeline {
 
-/// The decisions about a stage. Sizes are in bytes.
-struct StageSummary {
-  std::string name;
-  std::string device; ///< or devices, e.g. "cpu:0, cpu:2"
-  std::vector<std::string> blocks;
-  /// The modules of the model that the stage computes, in the order of
-  /// computation. Empty if the model does not name them.
-  std::vector<std::string> scopes;
-  int64_t flops = 0;
-  int64_t parameterBytes = 0;
-  int64_t activationBytes = 0; ///< written by one run of the stage
-  int64_t sentBytes = 0;       ///< to other devices, per micro-batch
-  int64_t peakBytes = 0;       ///< planned peak of its device
-  int64_t durationNs = 0;      ///< predicted, per micro-batch
-};
-
 struct TransferSummary {
   std::string value, source, target, reason;
   int64_t bytes = 0;
@@ -83,25 +67,18 @@ struct ZeroSummary {
 };
 
 struct PlanSummary {
-  std::string model, schedule;
-  std::string sizes;   ///< of dimensions: "tokens = 64"; empty: only one plan
-  std::string machine; ///< that times are predicted for; empty: none
-  int64_t threads = 0; ///< cores per device of that machine
-  int64_t replicas = 1;
-  int64_t microBatches = 1; ///< of each replica
-  int64_t samples = 1;      ///< of a micro-batch
+  std::string model;
+  std::string sizes; ///< of dimensions: "tokens = 64"; empty: only one plan
   /// The axes of inputs and outputs along which samples are counted; -1: none.
   std::vector<abi::SampleAxis> sampleAxes;
-  std::string entry;  ///< "train" or "eval"; empty: to compute outputs
-  std::string mixes;  ///< why they cannot be split; empty: they can
-  int64_t aloneNs = 0; ///< see StepLine
-  int64_t stepNs = 0;  ///< predicted time of a step
-  double bubble = 0;  ///< predicted idle share of the devices that have work
+  std::string entry; ///< "train" or "eval"; empty: to compute outputs
+  std::string mixes; ///< why they cannot be split; empty: they can
+  abi::StepLine step;
   std::optional<RecomputationSummary> recomputation;
   /// Of which the compiler took the first; empty: a person chose.
   std::vector<ScheduleSummary> schedules;
   std::vector<ZeroSummary> zeros; ///< empty: a person chose
-  std::vector<StageSummary> stages;
+  std::vector<abi::StageRow> stages;
   /// A row for each program of a training.
   std::vector<abi::MemoryRow> memory;
   std::vector<TransferSummary> transfers; ///< without tokens
