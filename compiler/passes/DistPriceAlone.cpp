@@ -41,13 +41,10 @@ bool willBeCut(func::FuncOp function) {
 struct DistPriceAlonePass : impl::DistPriceAlonePassBase<DistPriceAlonePass> {
   using DistPriceAlonePassBase::DistPriceAlonePassBase;
 
-  void runOnOperation() override {
+  LogicalResult run(func::FuncOp function) override {
     ModuleOp module = getOperation();
-    FailureOr<func::FuncOp> function = getModelFunction(module);
-    if (failed(function))
-      return signalPassFailure();
-    if (!willBeCut(*function) || pipeline::isCut(*function))
-      return;
+    if (!willBeCut(function) || pipeline::isCut(function))
+      return success();
     // Inside of the module, for a pass may run others on what it has inside.
     auto copy =
         cast<ModuleOp>(OpBuilder::atBlockEnd(module.getBody()).clone(*module));
@@ -63,8 +60,9 @@ struct DistPriceAlonePass : impl::DistPriceAlonePassBase<DistPriceAlonePass> {
       alone = pipeline::predictAlone(*getModelFunction(copy));
     copy.erase();
     if (failed(alone))
-      return signalPassFailure();
-    (*function)->setAttr(kAloneAttr, *alone);
+      return failure();
+    function->setAttr(kAloneAttr, *alone);
+    return success();
   }
 };
 

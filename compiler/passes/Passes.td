@@ -10,7 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def DistPriceAlonePass : Pass<"dist-price-alone", "::mlir::ModuleOp"> {
+def DistPriceAlonePass : PassBase<"dist-price-alone", "::partita::ModelPass"> {
   let summary = "Predicts what one device would take for the whole model";
   let description = [{
     Sets `dist.alone_ns`, by a copy of the model for which it is decided what is

@@ -31,6 +31,7 @@
 #define PARTITA_COMPILER_PASSES_PHASES_H
 
 #include "compiler/fuse/Passes.h"
+#include "compiler/model/ModelPass.h"
 #include "compiler/passes/PhaseOptions.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -16,15 +16,14 @@
 
 #include "llvm/ADT/MapVector.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_CARRYSTATESPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 using partita::nn::grad::Term;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_CARRYSTATESPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 /// What stands for the `*` of a pattern in a name; a pattern without one is the
@@ -550,19 +549,18 @@ private:
 struct CarryStatesPass : impl::CarryStatesPassBase<CarryStatesPass> {
   using CarryStatesPassBase::CarryStatesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function) ||
-        failed(Carrier(getOperation(), *function, stepSequences,
+  LogicalResult run(func::FuncOp function) override {
+    if (failed(Carrier(getOperation(), function, stepSequences,
                        sequences > 1 || stepSequences > 1)
                    .run(llvm::to_vector_of<std::string>(states))))
-      return signalPassFailure();
+      return failure();
     Builder b(&getContext());
     for (auto [name, count] :
          {std::pair(dist::kSequencesAttr, sequences.getValue()),
           {dist::kStepSequencesAttr, stepSequences.getValue()}})
       if (count > 1)
         getOperation()->setAttr(name, b.getI64IntegerAttr(count));
+    return success();
   }
 };
 

@@ -17,14 +17,13 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/GlobPattern.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_EXPOSEVALUESPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_EXPOSEVALUESPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 /// What may become an output: the tensor of a node, or its cotangent.
@@ -162,11 +161,8 @@ private:
 struct ExposeValuesPass : impl::ExposeValuesPassBase<ExposeValuesPass> {
   using ExposeValuesPassBase::ExposeValuesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function) ||
-        failed(Exposer(getOperation(), *function, nodes).run()))
-      signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
+    return Exposer(getOperation(), function, nodes).run();
   }
 };
 

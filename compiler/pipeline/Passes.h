@@ -8,6 +8,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PASSES_H
 #define PARTITA_COMPILER_PIPELINE_PASSES_H
 
+#include "compiler/model/ModelPass.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
 

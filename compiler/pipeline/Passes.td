@@ -10,7 +10,9 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
+class ModelPass<string argument> : PassBase<argument, "::partita::ModelPass">;
+
+def ExposeValuesPass : ModelPass<"expose-values"> {
   let summary = "Makes intermediate values outputs of the model, to compare them";
   let description = [{
     For every node that `nodes` matches, the value that it makes becomes a
@@ -31,7 +33,7 @@ def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
   let options = [Option<"nodes", "nodes", "std::string", "\"*\"", "glob over node names">];
 }
 
-def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
+def CarryStatesPass : ModelPass<"nn-carry-states"> {
   let summary = "Keeps what a step leaves for the next one on the devices";
   let description = [{
     Inputs become states that begin with zeros, and the outputs that go with
@@ -71,7 +73,7 @@ def CarryStatesPass : Pass<"nn-carry-states", "::mlir::ModuleOp"> {
   ];
 }
 
-def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
+def DistAssignMeshPass : ModelPass<"dist-assign-mesh"> {
   let summary = "Writes the axes of the mesh of all devices into the model";
   let description = [{
     Sets `dist.axes`, and the number of devices along the axis "stage", from
@@ -105,7 +107,7 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
+def DistAssignBlocksPass : ModelPass<"dist-assign-blocks"> {
   let summary = "Writes the blocks of a partition file into the model";
   let description = [{
     Sets `dist.block` on the ops that the file's globs or begin blocks name. Ops
@@ -134,7 +136,7 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
+def DistAssignStagesPass : ModelPass<"dist-assign-stages"> {
   let summary = "Gives every op its stage";
   let description = [{
     Sets `dist.stage` on all ops that depend on the model's inputs, and
@@ -164,7 +166,7 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistChooseSchedulePass : Pass<"dist-choose-schedule", "::mlir::ModuleOp"> {
+def DistChooseSchedulePass : ModelPass<"dist-choose-schedule"> {
   let summary = "Names the schedule, and the micro-batches of a step";
   let description = [{
     If no schedule is named, this takes the default one. If the number of
@@ -180,7 +182,7 @@ def DistChooseSchedulePass : Pass<"dist-choose-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
+def DistWritePartitionPass : ModelPass<"dist-write-partition"> {
   let summary = "Writes the whole decision as a partition file";
   let description = [{
     Changes nothing. Loading the file gives the same stages, devices, schedule,
@@ -189,7 +191,7 @@ def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
   let options = [Option<"file", "file", "std::string", "", "file to write; - for standard output">];
 }
 
-def DistRecomputePass : Pass<"dist-recompute", "::mlir::ModuleOp"> {
+def DistRecomputePass : ModelPass<"dist-recompute"> {
   let summary = "Computes again for gradients what forward does not keep for them";
   let description = [{
     Of a model that is trained. Gradients read clones of forward's clusters
@@ -218,7 +220,7 @@ def DistRecomputePass : Pass<"dist-recompute", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
+def DistFormStagesPass : ModelPass<"dist-form-stages"> {
   let summary = "Outlines ops by their stage, and makes transfers";
   let description = [{
     Ops of a stage move into a `dist.stage`. Ops that depend on weights only are
@@ -246,7 +248,7 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def DistPriceStagesPass : Pass<"dist-price-stages", "::mlir::ModuleOp"> {
+def DistPriceStagesPass : ModelPass<"dist-price-stages"> {
   let summary = "Prices the clusters of stages with targets of their own";
   let description = [{
     What is computed together was decided by the backend of the module, and
@@ -257,7 +259,7 @@ def DistPriceStagesPass : Pass<"dist-price-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
-def PlanGroupKernelsPass : Pass<"plan-group-kernels", "::mlir::ModuleOp"> {
+def PlanGroupKernelsPass : ModelPass<"plan-group-kernels"> {
   let summary = "Starts small kernels together that do not wait for each other";
   let description = [{
     Clusters whose kernels the backend wants to start together become one
@@ -276,7 +278,7 @@ def PlanGroupKernelsPass : Pass<"plan-group-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
-def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
+def PlanBuildPass : ModelPass<"plan-build"> {
   let summary = "Schedules stages: the plan dialect, without offsets in memory";
   let description = [{
     Every stage becomes a unit. The part of its clusters that depends on weights

@@ -14,14 +14,13 @@
 
 #include "llvm/ADT/SetVector.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTCHOOSESHARDINGSPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTCHOOSESHARDINGSPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// Weights with fewer bytes are not worth a thought.
@@ -223,20 +222,17 @@ struct DistChooseShardingsPass
     : impl::DistChooseShardingsPassBase<DistChooseShardingsPass> {
   using DistChooseShardingsPassBase::DistChooseShardingsPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    if (Axes(*function).getNames().empty() || takeShards(*function))
-      return;
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    if (Axes(function).getNames().empty() || takeShards(function))
+      return success();
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
+      return failure();
     std::unique_ptr<Chooser> best;
     double leastNs = 0;
     for (Strategy strategy : {Strategy::result, Strategy::any}) {
       auto chooser =
-          std::make_unique<Chooser>(*function, (*models)->at(0), strategy);
+          std::make_unique<Chooser>(function, (*models)->at(0), strategy);
       const double ns = chooser->choose();
       if (best && ns >= leastNs)
         continue;
@@ -250,6 +246,7 @@ struct DistChooseShardingsPass
              "longer than what it spares; `shard` of a partition file cuts "
              "weights all the same";
     best->write();
+    return success();
   }
 
   /// Cuts weights as another plan of the artifact has them: both share states.

@@ -16,14 +16,13 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTCUTSTATESPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTCUTSTATESPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// Small parameters stay whole: their messages take longer to begin than to
@@ -32,23 +31,20 @@ namespace {
 constexpr double kWholeShare = 0.01;
 
 struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    const int64_t level = getInteger(*function, dist::kZeroAttr, 0);
+  LogicalResult run(func::FuncOp function) override {
+    const int64_t level = getInteger(function, dist::kZeroAttr, 0);
     // Replicas that evaluate need each other's parts, so none may be idle.
-    if (level > 2 && hasState(*function))
+    if (level > 2 && hasState(function))
       getOperation()->setAttr(dist::kFullStepsAttr,
                               UnitAttr::get(&getContext()));
-    const Axes axes(*function);
+    const Axes axes(function);
     if (!axes.getData())
-      return;
+      return success();
     SymbolTable symbols(getOperation());
-    const llvm::StringSet<> small = findSmall(*function, symbols);
+    const llvm::StringSet<> small = findSmall(function, symbols);
     llvm::StringMap<Sharding> ofParameter;
     SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
-    for (auto parameter : function->getOps<nn::ParameterOp>()) {
+    for (auto parameter : function.getOps<nn::ParameterOp>()) {
       if (!parameter.getState())
         continue;
       auto state = symbols.lookup<nn::WeightOp>(parameter.getWeight());
@@ -73,12 +69,13 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
       fixSharding(parameter, sharding);
     }
     if (level < 2)
-      return;
-    for (auto sum : llvm::to_vector(function->getOps<nn::SumMicroBatchesOp>()))
+      return success();
+    for (auto sum : llvm::to_vector(function.getOps<nn::SumMicroBatchesOp>()))
       if (auto of = sum->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
         if (auto state = symbols.lookup<nn::WeightOp>(of.getValue());
             state && !small.contains(state.getOrigin()))
           joinEarly(sum, state, axes, ofParameter.lookup(state.getOrigin()));
+    return success();
   }
 
   static llvm::StringSet<> findSmall(func::FuncOp function,

@@ -14,14 +14,13 @@
 
 #include <map>
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTLOCALIZEPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTLOCALIZEPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 class Localizer {
@@ -434,15 +433,12 @@ private:
 struct DistLocalizePass : impl::DistLocalizePassBase<DistLocalizePass> {
   using DistLocalizePassBase::DistLocalizePassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    if (Axes(*function).empty())
-      return;
-    FailureOr<const CostModels *> models = CostModels::get(*function);
-    if (failed(models) || failed(Localizer(*function, (*models)->at(0)).run()))
-      signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
+    if (Axes(function).empty())
+      return success();
+    FailureOr<const CostModels *> models = CostModels::get(function);
+    return failure(failed(models) ||
+                   failed(Localizer(function, (*models)->at(0)).run()));
   }
 };
 

@@ -19,37 +19,34 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTPROPAGATEPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTPROPAGATEPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    Block &block = function->getBody().front();
-    if (Axes(*function).empty())
-      return;
+  LogicalResult run(func::FuncOp function) override {
+    Block &block = function.getBody().front();
+    if (Axes(function).empty())
+      return success();
     SmallVector<Operation *> ops;
     for (Operation &op : block.without_terminator())
       ops.push_back(&op);
-    Propagation propagation = propagate(*function, ops);
-    if ((*function)->hasAttr(dist::kReproducibleAttr))
-      makeReproducible(*function, ops, propagation);
+    Propagation propagation = propagate(function, ops);
+    if (function->hasAttr(dist::kReproducibleAttr))
+      makeReproducible(function, ops, propagation);
     remarkPadding(propagation, ops);
     for (BlockArgument argument : block.getArguments())
       setSharding(argument, propagation.getSharding(argument));
     for (Operation &op : block.without_terminator())
       if (op.getNumResults() == 1)
         setSharding(op.getResult(0), propagation.getSharding(op.getResult(0)));
-    record(*function);
+    record(function);
+    return success();
   }
 
   using Seeds = SmallVector<std::pair<Value, Sharding>>;

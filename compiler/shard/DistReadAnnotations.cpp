@@ -21,14 +21,13 @@
 
 #include <map>
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTREADANNOTATIONSPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTREADANNOTATIONSPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 using Devices = std::vector<int64_t>;

@@ -12,14 +12,13 @@
 
 #include <map>
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTRESHARDPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTRESHARDPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// "tensor" or "tensor, expert".
@@ -187,10 +186,8 @@ private:
 };
 
 struct DistReshardPass : impl::DistReshardPassBase<DistReshardPass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function) || failed(Resharder(*function).run()))
-      signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
+    return Resharder(function).run();
   }
 };
 

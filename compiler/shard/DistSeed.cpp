@@ -16,14 +16,13 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTSEEDPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTSEEDPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 class Seeder {
@@ -199,21 +198,17 @@ private:
 struct DistSeedPass : impl::DistSeedPassBase<DistSeedPass> {
   using DistSeedPassBase::DistSeedPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
     if (failed(read))
-      return signalPassFailure();
-    Seeder seeder(*function, file);
+      return failure();
+    Seeder seeder(function, file);
     for (const FileShard &shard : read->shards)
       if (failed(seeder.seed(shard)))
-        return signalPassFailure();
-    if ((*function)->hasAttr(dist::kReproducibleAttr) &&
-        failed(SumChecker(*function).check()))
-      signalPassFailure();
+        return failure();
+    return failure(function->hasAttr(dist::kReproducibleAttr) &&
+                   failed(SumChecker(function).check()));
   }
 };
 

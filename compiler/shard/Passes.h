@@ -8,6 +8,7 @@
 #ifndef PARTITA_COMPILER_SHARD_PASSES_H
 #define PARTITA_COMPILER_SHARD_PASSES_H
 
+#include "compiler/model/ModelPass.h"
 #include "dialects/dist/DistDialect.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -10,7 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-class ShardPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+class ShardPass<string flag> : PassBase<flag, "::partita::ModelPass"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
@@ -71,7 +71,7 @@ def DistConnectReplicasPass : ShardPass<"dist-connect-replicas"> {
   }];
 }
 
-def DistReadAnnotationsPass : ShardPass<"dist-read-annotations"> {
+def DistReadAnnotationsPass : Pass<"dist-read-annotations", "::mlir::ModuleOp"> {
   let summary = "Reads the mesh, stages and shardings that the model itself says";
   let description = [{
     `dist.annotations` of the module has ONNX's annotations as they stand at the
@@ -95,6 +95,7 @@ def DistReadAnnotationsPass : ShardPass<"dist-read-annotations"> {
         %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} : tensor<8x16xf32>
     ```
   }];
+  let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
 def DistSeedPass : ShardPass<"dist-seed"> {

@@ -14,30 +14,27 @@
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "runtime/abi/Text.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 struct DistAssignBlocksPass
     : impl::DistAssignBlocksPassBase<DistAssignBlocksPass> {
   using DistAssignBlocksPassBase::DistAssignBlocksPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function) || failed(checkOptions()))
-      return signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
+    if (failed(checkOptions()))
+      return failure();
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
-    if (failed(read) || failed(writeBlocks(*function, *read)) ||
-        failed(writeDecision(*function, *read)) ||
-        failed(writeOrders(*function, *read)))
-      signalPassFailure();
+    return failure(failed(read) || failed(writeBlocks(function, *read)) ||
+                   failed(writeDecision(function, *read)) ||
+                   failed(writeOrders(function, *read)));
   }
 
 private:

@@ -15,43 +15,37 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTASSIGNMESHPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTASSIGNMESHPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
   using DistAssignMeshPassBase::DistAssignMeshPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+  LogicalResult run(func::FuncOp function) override {
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
-    if (failed(function) || failed(read) ||
-        failed(collectAxes(*function, *read)) || failed(countPlaces(*read)) ||
-        failed(checkShards(*read)) || failed(checkReplicas()))
-      return signalPassFailure();
-    if (failed(checkZero(*read)))
-      return signalPassFailure();
+    if (failed(read) || failed(collectAxes(function, *read)) ||
+        failed(countPlaces(*read)) || failed(checkShards(*read)) ||
+        failed(checkReplicas()) || failed(checkZero(*read)))
+      return failure();
     if (const int64_t level = getZero(*read))
-      (*function)->setAttr(dist::kZeroAttr,
-                           Builder(&getContext()).getI64IntegerAttr(level));
+      function->setAttr(dist::kZeroAttr,
+                        Builder(&getContext()).getI64IntegerAttr(level));
     if (const int64_t bytes =
             fusionBytes >= 0 ? fusionBytes : read->fusionBytes.value_or(-1);
         bytes >= 0)
-      (*function)->setAttr(dist::kFusionBytesAttr,
-                           Builder(&getContext()).getI64IntegerAttr(bytes));
+      function->setAttr(dist::kFusionBytesAttr,
+                        Builder(&getContext()).getI64IntegerAttr(bytes));
     if (reproducible || read->reproducible)
-      (*function)->setAttr(dist::kReproducibleAttr,
-                           UnitAttr::get(&getContext()));
-    write(*function);
-    if (failed(assignTargets(*function, *read)))
-      signalPassFailure();
+      function->setAttr(dist::kReproducibleAttr, UnitAttr::get(&getContext()));
+    write(function);
+    return assignTargets(function, *read);
   }
 
 private:

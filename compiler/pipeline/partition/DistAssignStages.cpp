@@ -30,14 +30,13 @@
 #include <set>
 #include <tuple>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 class StageAssigner {
@@ -667,34 +666,30 @@ struct DistAssignStagesPass
     : impl::DistAssignStagesPassBase<DistAssignStagesPass> {
   using DistAssignStagesPassBase::DistAssignStagesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
+      return failure();
     FailureOr<PartitionGraph> graph;
     std::vector<std::vector<ClusterTime>> times;
     for (const auto &model : (*models)->getAll()) {
-      graph = PartitionGraph::build(*function, *model);
+      graph = PartitionGraph::build(function, *model);
       if (failed(graph))
-        return signalPassFailure();
+        return failure();
       for (auto &of = times.emplace_back();
            const ClusterNode &node : graph->nodes)
         of.push_back(node.time);
     }
-    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    const schedule::ScheduleKind *kind = getScheduleKind(function);
     FailureOr<std::optional<schedule::OrderFile>> file =
-        getScheduleFile(*function);
+        getScheduleFile(function);
     if (!kind || failed(file) ||
-        failed(StageAssigner(*function, *graph, **models, times, *kind,
+        failed(StageAssigner(function, *graph, **models, times, *kind,
                              std::move(*file), memoryTry, wholeNodes)
                    .assign()))
-      return signalPassFailure();
+      return failure();
     graph->writePrices();
-    if (failed(setAlone(*function)))
-      signalPassFailure();
+    return setAlone(function);
   }
 
 private:

@@ -12,35 +12,30 @@
 
 #include <set>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTCHOOSESCHEDULEPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTCHOOSESCHEDULEPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 struct DistChooseSchedulePass
     : impl::DistChooseSchedulePassBase<DistChooseSchedulePass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+  LogicalResult run(func::FuncOp function) override {
+    const schedule::ScheduleKind *kind = getScheduleKind(function);
     if (!kind)
-      return signalPassFailure();
+      return failure();
     Builder builder(&getContext());
-    if (!(*function)->hasAttr(kOrdersAttr))
-      (*function)->setAttr(dist::kScheduleAttr,
-                           builder.getStringAttr(kind->name));
-    if ((*function)->hasAttr(dist::kMicroBatchesAttr))
-      return;
+    if (!function->hasAttr(kOrdersAttr))
+      function->setAttr(dist::kScheduleAttr, builder.getStringAttr(kind->name));
+    if (function->hasAttr(dist::kMicroBatchesAttr))
+      return success();
     // Stages and devices that have work.
-    SmallVector<int64_t> devices = getDevices(*function);
+    SmallVector<int64_t> devices = getDevices(function);
     std::set<int64_t> stages, used;
-    for (Operation *op : getActiveOps(function->getBody().front()))
+    for (Operation *op : getActiveOps(function.getBody().front()))
       if (int64_t stage = getStage(op);
           stage >= 0 && stage < static_cast<int64_t>(devices.size())) {
         stages.insert(stage);
@@ -50,8 +45,9 @@ struct DistChooseSchedulePass
                     ? 1
                     : kind->microBatches(static_cast<int>(stages.size()),
                                          static_cast<int>(used.size()));
-    (*function)->setAttr(dist::kMicroBatchesAttr,
-                         builder.getI64IntegerAttr(count));
+    function->setAttr(dist::kMicroBatchesAttr,
+                      builder.getI64IntegerAttr(count));
+    return success();
   }
 };
 

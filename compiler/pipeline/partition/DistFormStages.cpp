@@ -26,14 +26,13 @@
 
 #include <map>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTFORMSTAGESPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTFORMSTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 using dist::Phase;
@@ -330,31 +329,27 @@ private:
 
 struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
   using DistFormStagesPassBase::DistFormStagesPassBase;
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    if (!function->getOperation()->hasAttr(dist::kDevicesAttr)) {
-      function->emitError("has no stages: run --dist-assign-stages before");
-      return signalPassFailure();
-    }
-    FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
+
+  LogicalResult run(func::FuncOp function) override {
+    if (!function->hasAttr(dist::kDevicesAttr))
+      return function.emitError(
+          "has no stages: run --dist-assign-stages before");
+    FailureOr<SmallVector<int64_t>> order = getStageOrder(function);
     if (failed(order))
-      return signalPassFailure();
-    FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
+      return failure();
+    FailureOr<BackwardUnits> backward = getBackwardUnits(function, *order);
     if (failed(backward))
-      return signalPassFailure();
+      return failure();
     const bool turns = !order->empty() && !backward->ofLastStage;
-    gatherAgain(*function, turns ? order->back() : -1);
-    if (failed(handStatesOn(*function)))
-      return signalPassFailure();
-    repeatSums(*function);
+    gatherAgain(function, turns ? order->back() : -1);
+    if (failed(handStatesOn(function)))
+      return failure();
+    repeatSums(function);
     // A stage without work of its own may hand on what its device keeps.
-    order = getStageOrder(*function);
+    order = getStageOrder(function);
     if (failed(order))
-      return signalPassFailure();
-    if (failed(StageFormer(*function, *order, target, *backward).form()))
-      signalPassFailure();
+      return failure();
+    return StageFormer(function, *order, target, *backward).form();
   }
 };
 

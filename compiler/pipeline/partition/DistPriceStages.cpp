@@ -11,29 +11,25 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTPRICESTAGESPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTPRICESTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 struct DistPriceStagesPass
     : impl::DistPriceStagesPassBase<DistPriceStagesPass> {
   using DistPriceStagesPassBase::DistPriceStagesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
-    const SmallVector<int64_t> places = getDevices(*function);
-    for (auto stage : function->getOps<dist::StageOp>()) {
+      return failure();
+    const SmallVector<int64_t> places = getDevices(function);
+    for (auto stage : function.getOps<dist::StageOp>()) {
       if (!stage->hasAttr(codegen::kTargetAttr))
         continue;
       stage->walk([](Operation *op) {
@@ -41,12 +37,13 @@ struct DistPriceStagesPass
         op->removeAttr(kWorkKeyAttr);
       });
       FailureOr<PartitionGraph> graph = PartitionGraph::build(
-          *function, (*models)->at(places[stage.getStage()]),
+          function, (*models)->at(places[stage.getStage()]),
           &stage.getBody().front());
       if (failed(graph))
-        return signalPassFailure();
+        return failure();
       graph->writePrices();
     }
+    return success();
   }
 };
 

@@ -15,14 +15,13 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTWRITEPARTITIONPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTWRITEPARTITIONPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 std::string quote(StringRef text) {
@@ -43,16 +42,13 @@ struct DistWritePartitionPass
     : impl::DistWritePartitionPassBase<DistWritePartitionPass> {
   using DistWritePartitionPassBase::DistWritePartitionPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    FailureOr<std::vector<BlockPatterns>> blocks = describeBlocks(*function);
+  LogicalResult run(func::FuncOp function) override {
+    FailureOr<std::vector<BlockPatterns>> blocks = describeBlocks(function);
     if (failed(blocks))
-      return signalPassFailure();
+      return failure();
     std::string text;
     llvm::raw_string_ostream os(text);
-    write(*function, *blocks, os);
+    write(function, *blocks, os);
     std::error_code error;
     llvm::ToolOutputFile output(file, error, llvm::sys::fs::OF_Text);
     if (!error) {
@@ -61,13 +57,13 @@ struct DistWritePartitionPass
       error = output.os().error();
       output.os().clear_error();
     }
-    if (error) {
-      emitError(getOperation().getLoc()) << "cannot write the partition file '"
-                                         << file << "': " << error.message();
-      return signalPassFailure();
-    }
+    if (error)
+      return emitError(getOperation().getLoc())
+             << "cannot write the partition file '" << file
+             << "': " << error.message();
     output.keep();
     markAllAnalysesPreserved();
+    return success();
   }
 
 private:

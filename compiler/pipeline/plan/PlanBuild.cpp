@@ -28,14 +28,12 @@
 #include <set>
 #include <tuple>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANBUILDPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANBUILDPASS
+#include "compiler/pipeline/Passes.h.inc"
 
 using namespace schedule;
 
@@ -1101,14 +1099,11 @@ private:
 struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
   using PlanBuildPassBase::PlanBuildPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    FailureOr<const CostModels *> models = CostModels::get(*function);
-    if (failed(models) ||
-        failed(PlanBuilder(getOperation(), *function, **models).build()))
-      signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
+    FailureOr<const CostModels *> models = CostModels::get(function);
+    return failure(
+        failed(models) ||
+        failed(PlanBuilder(getOperation(), function, **models).build()));
   }
 };
 

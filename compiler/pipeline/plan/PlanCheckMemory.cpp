@@ -18,14 +18,13 @@
 
 #include "llvm/ADT/StringExtras.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANCHECKMEMORYPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANCHECKMEMORYPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 struct PlanCheckMemoryPass

@@ -8,10 +8,9 @@
 #include "compiler/analysis/BlockOrder.h"
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
+#include "compiler/cost/CostModels.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/cost/CostModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/dist/DistDialect.h"
 
@@ -20,14 +19,13 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANGROUPKERNELSPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANGROUPKERNELSPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 using Clusters = SmallVector<nn::ClusterOp>;
@@ -191,10 +189,9 @@ private:
       grouped.insert(getKernel(member).getName());
     }
     OpBuilder b(group.back());
-    auto all =
-        nn::ClusterOp::create(b, b.getFusedLoc(locations), types, inputs.values,
-                              nn::ClusterKind::kernel,
-                              getGroupKernel(group, inputs.numbers));
+    auto all = nn::ClusterOp::create(b, b.getFusedLoc(locations), types,
+                                     inputs.values, nn::ClusterKind::kernel,
+                                     getGroupKernel(group, inputs.numbers));
     writePrice(all, group, launchNs);
     Block &merged = all.getBody().emplaceBlock();
     for (Value value : inputs.values)
@@ -249,18 +246,16 @@ struct PlanGroupKernelsPass
     : impl::PlanGroupKernelsPassBase<PlanGroupKernelsPass> {
   using PlanGroupKernelsPassBase::PlanGroupKernelsPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
-    const SmallVector<int64_t> places = getDevices(*function);
+      return failure();
+    const SmallVector<int64_t> places = getDevices(function);
     KernelGrouper grouper(getOperation());
-    for (auto stage : function->getOps<dist::StageOp>())
+    for (auto stage : function.getOps<dist::StageOp>())
       grouper.run(stage, (*models)->at(places[stage.getStage()]).getLaunchNs());
     grouper.hideMembers(getOperation());
+    return success();
   }
 };
 

@@ -27,14 +27,13 @@
 #include <array>
 #include <map>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANPLACEPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANPLACEPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 /// The instructions of a unit that first write and last use a slot.

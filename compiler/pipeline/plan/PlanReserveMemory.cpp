@@ -13,14 +13,13 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANRESERVEMEMORYPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANRESERVEMEMORYPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 /// What the memory of states depends on.

@@ -11,14 +11,13 @@
 
 #include "llvm/ADT/DenseMap.h"
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_PLANVERIFYSCHEDULEPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_PLANVERIFYSCHEDULEPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 /// A program as the check sees it.

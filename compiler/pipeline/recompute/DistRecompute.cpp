@@ -23,14 +23,13 @@
 
 #include <set>
 
-namespace partita::pipeline {
-#define GEN_PASS_DEF_DISTRECOMPUTEPASS
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace partita::pipeline
-
 using namespace mlir;
 
 namespace partita::pipeline {
+
+#define GEN_PASS_DEF_DISTRECOMPUTEPASS
+#include "compiler/pipeline/Passes.h.inc"
+
 namespace {
 
 using dist::Phase;
@@ -255,34 +254,30 @@ private:
 struct DistRecomputePass : impl::DistRecomputePassBase<DistRecomputePass> {
   using DistRecomputePassBase::DistRecomputePassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    const ModelNodes all(*function);
-    FailureOr<llvm::DenseSet<StringRef>> named = findNamed(*function, all);
+  LogicalResult run(func::FuncOp function) override {
+    const ModelNodes all(function);
+    FailureOr<llvm::DenseSet<StringRef>> named = findNamed(function, all);
     if (failed(named))
-      return signalPassFailure();
-    if (!llvm::is_contained({"none", "standard", "full"}, kind)) {
-      function->emitError() << "there is no recomputation '" << kind
-                            << "': it is none, standard or full";
-      return signalPassFailure();
-    }
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+      return failure();
+    if (!llvm::is_contained({"none", "standard", "full"}, kind))
+      return function.emitError() << "there is no recomputation '" << kind
+                                  << "': it is none, standard or full";
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
+      return failure();
     FailureOr<PartitionGraph> graph =
-        PartitionGraph::build(*function, *(*models)->getAll().front());
-    FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
+        PartitionGraph::build(function, *(*models)->getAll().front());
+    FailureOr<SmallVector<int64_t>> order = getStageOrder(function);
     if (failed(graph) || failed(order))
-      return signalPassFailure();
-    FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
+      return failure();
+    FailureOr<BackwardUnits> backward = getBackwardUnits(function, *order);
     if (failed(backward))
-      return signalPassFailure();
-    if (Phases(*function).isTrained())
-      Recomputer(*function, *graph, *order, *backward, std::move(*named),
+      return failure();
+    if (Phases(function).isTrained())
+      Recomputer(function, *graph, *order, *backward, std::move(*named),
                  kind == "standard", kind == "full")
           .run();
+    return success();
   }
 
   /// The nodes that globs name.

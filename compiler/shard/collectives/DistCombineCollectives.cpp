@@ -18,14 +18,13 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTCOMBINECOLLECTIVESPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTCOMBINECOLLECTIVESPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// Numbers that devices add up, and that are added to one another, such as the
@@ -313,19 +312,17 @@ struct DistCombineCollectivesPass
     : impl::DistCombineCollectivesPassBase<DistCombineCollectivesPass> {
   using DistCombineCollectivesPassBase::DistCombineCollectivesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    if (function->getOps<dist::CollectiveOpInterface>().empty())
-      return;
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    if (function.getOps<dist::CollectiveOpInterface>().empty())
+      return success();
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
+      return failure();
     // Of another order of additions, bits may differ.
-    if (!(*function)->hasAttr(dist::kReproducibleAttr))
-      NumberAdder(*function).run();
-    Combiner(*function, (*models)->at(0)).run();
+    if (!function->hasAttr(dist::kReproducibleAttr))
+      NumberAdder(function).run();
+    Combiner(function, (*models)->at(0)).run();
+    return success();
   }
 };
 

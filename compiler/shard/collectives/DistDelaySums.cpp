@@ -9,14 +9,13 @@
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Sharding.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTDELAYSUMSPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTDELAYSUMSPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 bool isPartial(Value value) {
@@ -105,14 +104,12 @@ private:
 };
 
 struct DistDelaySumsPass : impl::DistDelaySumsPassBase<DistDelaySumsPass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    Delayer delayer(*function);
+  LogicalResult run(func::FuncOp function) override {
+    Delayer delayer(function);
     for (auto joined : llvm::make_early_inc_range(
-             function->getBody().front().getOps<dist::ReshardOp>()))
+             function.getBody().front().getOps<dist::ReshardOp>()))
       delayer.visit(joined);
+    return success();
   }
 };
 

@@ -19,14 +19,13 @@
 #include <string>
 #include <vector>
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTEXPLAINCOLLECTIVESPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTEXPLAINCOLLECTIVESPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// Of a collective, tensors that are tried, the nearest first.
@@ -403,17 +402,15 @@ struct DistExplainCollectivesPass
     : impl::DistExplainCollectivesPassBase<DistExplainCollectivesPass> {
   using DistExplainCollectivesPassBase::DistExplainCollectivesPassBase;
 
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    if (Axes(*function).empty())
-      return;
-    FailureOr<const CostModels *> models = CostModels::get(*function);
+  LogicalResult run(func::FuncOp function) override {
+    if (Axes(function).empty())
+      return success();
+    FailureOr<const CostModels *> models = CostModels::get(function);
     if (failed(models))
-      return signalPassFailure();
-    Explainer(*function, (*models)->at(0)).explain();
+      return failure();
+    Explainer(function, (*models)->at(0)).explain();
     markAllAnalysesPreserved();
+    return success();
   }
 };
 

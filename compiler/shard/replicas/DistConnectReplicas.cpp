@@ -11,14 +11,13 @@
 
 #include "mlir/IR/IRMapping.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTCONNECTREPLICASPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTCONNECTREPLICASPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 std::string quoted(Operation *op) { return "'" + nn::getNodeName(op) + "'"; }
@@ -285,22 +284,18 @@ private:
 
 struct DistConnectReplicasPass
     : impl::DistConnectReplicasPassBase<DistConnectReplicasPass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
+  LogicalResult run(func::FuncOp function) override {
     const int64_t devices = dist::getGroupSize(
-        *function, Builder(&getContext()).getStrArrayAttr(dist::kReplicaAxis));
+        function, Builder(&getContext()).getStrArrayAttr(dist::kReplicaAxis));
     for (auto op :
-         llvm::make_early_inc_range(function->getOps<dist::ReplicateOp>()))
+         llvm::make_early_inc_range(function.getOps<dist::ReplicateOp>()))
       if (failed(Connector(op, devices).run()))
-        return signalPassFailure();
-    for (auto left : function->getOps<dist::PlaceholderOpInterface>()) {
-      left->emitError() << quoted(left)
-                        << " stands outside of a dist.replicate: run "
-                           "--dist-form-replicas before";
-      return signalPassFailure();
-    }
+        return failure();
+    for (auto left : function.getOps<dist::PlaceholderOpInterface>())
+      return left->emitError() << quoted(left)
+                               << " stands outside of a dist.replicate: run "
+                                  "--dist-form-replicas before";
+    return success();
   }
 };
 

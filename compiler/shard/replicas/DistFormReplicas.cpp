@@ -8,14 +8,13 @@
 #include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 
-namespace partita::shard {
-#define GEN_PASS_DEF_DISTFORMREPLICASPASS
-#include "compiler/shard/Passes.h.inc"
-} // namespace partita::shard
-
 using namespace mlir;
 
 namespace partita::shard {
+
+#define GEN_PASS_DEF_DISTFORMREPLICASPASS
+#include "compiler/shard/Passes.h.inc"
+
 namespace {
 
 /// The tensor of all replicas together.
@@ -34,18 +33,16 @@ int64_t getBatchAxis(IntegerAttr attribute) {
 
 struct DistFormReplicasPass
     : impl::DistFormReplicasPassBase<DistFormReplicasPass> {
-  void runOnOperation() override {
-    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
-      return signalPassFailure();
-    Block &block = function->getBody().front();
+  LogicalResult run(func::FuncOp function) override {
+    Block &block = function.getBody().front();
     if (!block.getOps<dist::ReplicateOp>().empty())
-      return;
+      return success();
     const int64_t replicas = dist::getGroupSize(
-        *function, Builder(&getContext()).getStrArrayAttr(dist::kReplicaAxis));
+        function, Builder(&getContext()).getStrArrayAttr(dist::kReplicaAxis));
     if (replicas > 1 ||
         llvm::any_of(block, llvm::IsaPred<dist::PlaceholderOpInterface>))
-      wrap(*function, replicas);
+      wrap(function, replicas);
+    return success();
   }
 
 private:
