@@ -162,7 +162,7 @@ LogicalResult PlanCompilation::runModelPhases() {
       remark << "no schedule fits; '" << choice.name
              << "' needs least. Of a device they need: ";
       for (auto [index, each] : llvm::enumerate(triedSchedules))
-        remark << (index ? ", " : "") << each.name << " "
+        remark << (index ? ", " : "") << each.schedule << " "
                << (each.error.empty() ? abi::bytesText(each.peakBytes)
                                       : "unknown");
     }

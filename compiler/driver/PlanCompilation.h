@@ -72,7 +72,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
   dist::Annotations annotations;
-  std::vector<pipeline::ScheduleSummary> triedSchedules;
+  std::vector<pipeline::TriedPlan> triedSchedules;
   std::optional<crash::AtPass> place;
 };
 

@@ -8,19 +8,17 @@
 #include "compiler/driver/choose/ChooseSchedule.h"
 
 #include "compiler/model/Decision.h"
-#include "compiler/pipeline/plan/DeviceMemory.h"
-#include "dialects/plan/PlanDialect.h"
 
 using namespace mlir;
 
 namespace partita::driver {
 namespace {
 
-using pipeline::ScheduleSummary;
+using pipeline::TriedPlan;
 
 /// Its predicted time is that of a micro-batch, because schedules differ in how
 /// many a step has if nobody says.
-double getTime(const ScheduleSummary &tried) {
+double getTime(const TriedPlan &tried) {
   return static_cast<double>(tried.stepNs) /
          static_cast<double>(std::max<int64_t>(tried.microBatches, 1));
 }
@@ -33,9 +31,9 @@ public:
       : whole(whole), options(getTriedOptions(options)), partition(partition) {}
 
   /// `memoryTry`: see --dist-assign-stages.
-  ScheduleSummary run(StringRef name, int memoryTry) {
-    ScheduleSummary tried;
-    tried.name = name.str();
+  TriedPlan run(StringRef name, int memoryTry) {
+    TriedPlan tried;
+    tried.schedule = name.str();
     OwningOpRef<ModuleOp> module = cast<ModuleOp>(whole->clone());
     ScopedDiagnosticHandler keep(
         whole.getContext(), [&](Diagnostic &diagnostic) {
@@ -44,18 +42,11 @@ public:
             tried.error = diagnostic.str();
         });
     PartitionOptions again = options;
-    again.schedule = tried.name;
+    again.schedule = tried.schedule;
     again.memoryTry = memoryTry;
     if (failed(partition(*module, again, EmitKind::plan, /*isAdvice=*/true)))
       return tried;
-    const abi::StepLine step = pipeline::summarize(*module)->step;
-    tried.stepNs = step.step_ns;
-    tried.microBatches = step.micro_batches;
-    tried.bubble = step.bubble;
-    for (auto program : module->getOps<plan::ProgramOp>())
-      tried.peakBytes =
-          std::max(tried.peakBytes, pipeline::getPlannedPeak(program));
-    tried.fits = pipeline::fitsMemory(*module);
+    pipeline::describePlan(*module, tried);
     return tried;
   }
 
@@ -66,12 +57,11 @@ private:
 };
 
 /// With other stages, as long as it is not slower than `best`.
-void retry(ScheduleTries &tries, ScheduleSummary &tried,
-           const ScheduleSummary *best) {
+void retry(ScheduleTries &tries, TriedPlan &tried, const TriedPlan *best) {
   for (int number = 1; number <= kLastMemoryTry && !tried.fits; ++number) {
     if (best && getTime(*best) <= getTime(tried))
       return;
-    ScheduleSummary other = tries.run(tried.name, number);
+    TriedPlan other = tries.run(tried.schedule, number);
     if (other.error.empty() &&
         (other.fits || other.peakBytes < tried.peakBytes))
       tried = std::move(other);
@@ -93,8 +83,8 @@ ScheduleChoice chooseSchedule(ModuleOp whole, const CompileOptions &options,
     return std::tuple(!a.error.empty(), getTime(a), a.peakBytes) <
            std::tuple(!b.error.empty(), getTime(b), b.peakBytes);
   });
-  ScheduleSummary *best = nullptr;
-  for (ScheduleSummary &tried : choice.tried) {
+  TriedPlan *best = nullptr;
+  for (TriedPlan &tried : choice.tried) {
     if (!tried.error.empty())
       break;
     retry(tries, tried, best);
@@ -111,7 +101,8 @@ ScheduleChoice chooseSchedule(ModuleOp whole, const CompileOptions &options,
   std::rotate(choice.tried.begin(),
               choice.tried.begin() + (best - choice.tried.data()),
               choice.tried.begin() + (best - choice.tried.data()) + 1);
-  choice.name = choice.tried.front().name;
+  choice.tried.front().isTaken = true;
+  choice.name = choice.tried.front().schedule;
   return choice;
 }
 

@@ -15,7 +15,7 @@ namespace partita::driver {
 /// The schedules of which `--schedule auto` takes one, as it found them.
 struct ScheduleChoice {
   std::string name;
-  std::vector<pipeline::ScheduleSummary> tried; ///< the chosen first
+  std::vector<pipeline::TriedPlan> tried; ///< the chosen first
 };
 
 /// Plans a model, whole or with cut tensors, by every schedule, and takes the

@@ -9,20 +9,18 @@
 
 #include "compiler/driver/PlanCompilation.h"
 #include "compiler/model/Decision.h"
-#include "compiler/pipeline/plan/DeviceMemory.h"
-#include "dialects/plan/PlanDialect.h"
 
 using namespace mlir;
 
 namespace partita::driver {
 namespace {
 
-using pipeline::ZeroSummary;
+using pipeline::TriedPlan;
 
-ZeroSummary tryLevel(MLIRContext &context, const CompileOptions &learns,
-                     const std::vector<std::string> &targets, int level) {
-  ZeroSummary tried;
-  tried.level = level;
+TriedPlan tryLevel(MLIRContext &context, const CompileOptions &learns,
+                   const std::vector<std::string> &targets, int level) {
+  TriedPlan tried;
+  tried.zero = level;
   ScopedDiagnosticHandler keep(&context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
         tried.error.empty())
@@ -43,18 +41,7 @@ ZeroSummary tryLevel(MLIRContext &context, const CompileOptions &learns,
   std::vector<pipeline::PlanSummary> summaries;
   if (failed(compilation.run(llvm::nulls(), summaries)) || summaries.empty())
     return tried;
-  const pipeline::PlanSummary &plan = summaries.front();
-  tried.schedule = plan.step.schedule;
-  tried.replicas = plan.step.replicas;
-  tried.stepNs = plan.step.step_ns;
-  for (const pipeline::CollectiveSummary &each : plan.collectives)
-    tried.sentBytes +=
-        each.sentBytes * (each.perStep ? 1 : plan.step.micro_batches);
-  emit::CompiledPlan compiled = compilation.take();
-  for (auto program : ModuleOp(compiled.module).getOps<plan::ProgramOp>())
-    tried.peakBytes =
-        std::max(tried.peakBytes, pipeline::getPlannedPeak(program));
-  tried.fits = pipeline::fitsMemory(compiled.module);
+  pipeline::describePlan(compilation.take().module, tried);
   return tried;
 }
 
@@ -72,8 +59,8 @@ ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
   }
   // What does not fit goes by what it needs.
   auto best = llvm::min_element(
-      choice.tried, [](const ZeroSummary &a, const ZeroSummary &b) {
-        auto rank = [](const ZeroSummary &each) {
+      choice.tried, [](const TriedPlan &a, const TriedPlan &b) {
+        auto rank = [](const TriedPlan &each) {
           return std::tuple(!each.error.empty(), !each.fits,
                             each.fits ? each.stepNs : each.peakBytes,
                             each.peakBytes);
@@ -81,7 +68,7 @@ ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
         return rank(a) < rank(b);
       });
   best->isTaken = true;
-  choice.level = best->level;
+  choice.level = best->zero;
   if (choice.tried.size() == 1)
     choice.tried.clear();
   return choice;
@@ -95,7 +82,7 @@ std::optional<int> findZeroThatFits(MLIRContext &context,
   if (failed(now) || now->zero == kAutoZero)
     return std::nullopt;
   for (int level = std::max(now->zero, 0) + 1; level <= kMostZero; ++level) {
-    const ZeroSummary tried = tryLevel(context, learns, targets, level);
+    const TriedPlan tried = tryLevel(context, learns, targets, level);
     if (!tried.error.empty() || tried.replicas < 2)
       return std::nullopt;
     if (tried.fits)

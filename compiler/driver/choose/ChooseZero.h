@@ -15,7 +15,7 @@ namespace partita::driver {
 /// The levels of `--zero` of which `auto` takes one, as it found them.
 struct ZeroChoice {
   int level = 0;
-  std::vector<pipeline::ZeroSummary> tried; ///< in their order
+  std::vector<pipeline::TriedPlan> tried; ///< in their order
 };
 
 /// Plans the model that learns with every level, and takes the one with the

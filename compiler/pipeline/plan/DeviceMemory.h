@@ -18,6 +18,9 @@ namespace partita::pipeline {
 /// has reordered are freed before that.
 int64_t getPlannedPeak(plan::ProgramOp program);
 
+/// The program with the largest planned peak; null if there is none.
+plan::ProgramOp findFullest(mlir::ModuleOp module);
+
 /// Bytes that a device of the plan has; 0: not given.
 int64_t getMemory(mlir::ModuleOp module);
 

@@ -34,17 +34,10 @@ struct PlanCheckMemoryPass
   void runOnOperation() override {
     markAllAnalysesPreserved();
     ModuleOp module = getOperation();
-    int64_t memory = getMemory(module);
-    if (memory <= 0)
+    if (fitsMemory(module))
       return;
-    plan::ProgramOp fullest;
-    for (auto program : module.getOps<plan::ProgramOp>())
-      if (!fullest || getPlannedPeak(program) > getPlannedPeak(fullest))
-        fullest = program;
-    if (fullest && getPlannedPeak(fullest) > memory) {
-      report(fullest, memory);
-      signalPassFailure();
-    }
+    report(findFullest(module), getMemory(module));
+    signalPassFailure();
   }
 
 private:
@@ -107,6 +100,14 @@ private:
 
 } // namespace
 
+plan::ProgramOp findFullest(ModuleOp module) {
+  plan::ProgramOp fullest;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    if (!fullest || getPlannedPeak(program) > getPlannedPeak(fullest))
+      fullest = program;
+  return fullest;
+}
+
 int64_t getMemory(ModuleOp module) {
   for (auto model : module.getOps<plan::ModelOp>())
     return getInteger(model, kMemoryAttr, 0);
@@ -114,11 +115,9 @@ int64_t getMemory(ModuleOp module) {
 }
 
 bool fitsMemory(ModuleOp module) {
-  int64_t memory = getMemory(module);
-  return memory <= 0 ||
-         llvm::all_of(module.getOps<plan::ProgramOp>(), [&](auto program) {
-           return getPlannedPeak(program) <= memory;
-         });
+  const int64_t memory = getMemory(module);
+  plan::ProgramOp fullest = findFullest(module);
+  return memory <= 0 || !fullest || getPlannedPeak(fullest) <= memory;
 }
 
 } // namespace partita::pipeline

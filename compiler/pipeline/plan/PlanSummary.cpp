@@ -207,6 +207,19 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   return summary;
 }
 
+void describePlan(ModuleOp module, TriedPlan &tried) {
+  const PlanSummary plan = *summarize(module);
+  tried.schedule = plan.step.schedule;
+  tried.replicas = plan.step.replicas;
+  tried.microBatches = plan.step.micro_batches;
+  tried.stepNs = plan.step.step_ns;
+  tried.bubble = plan.step.bubble;
+  for (const CollectiveSummary &each : plan.collectives)
+    tried.sentBytes += each.sentBytes * (each.perStep ? 1 : tried.microBatches);
+  tried.peakBytes = getPlannedPeak(findFullest(module));
+  tried.fits = fitsMemory(module);
+}
+
 /// A line for each kind of collective.
 static void printCollectives(const PlanSummary &summary,
                              llvm::raw_ostream &os) {
@@ -253,42 +266,23 @@ static void printRecomputation(const RecomputationSummary &said,
      << abi::bytesText(said.wholeBytes) << '\n';
 }
 
-/// A row for each schedule of which the compiler took the first.
-static void printSchedules(ArrayRef<ScheduleSummary> schedules,
-                           llvm::raw_ostream &os) {
-  abi::Table table({"schedule", "micro-batches", "step", "bubble", "peak", ""},
-                   {false, true, true, true, true, false});
-  for (const ScheduleSummary &each : schedules)
-    table.add(
-        each.error.empty()
-            ? std::vector<std::string>{each.name,
-                                       std::to_string(each.microBatches),
-                                       abi::timeText(double(each.stepNs)),
-                                       abi::percentText(each.bubble),
-                                       abi::bytesText(each.peakBytes),
-                                       &each == schedules.data() ? "taken"
-                                       : each.fits ? ""
-                                                   : "does not fit"}
-            : std::vector<std::string>{each.name, "", "", "", "", each.error});
-  os << table.text();
-}
-
-/// A row for each level of what replicas share.
-static void printZeros(ArrayRef<ZeroSummary> zeros, llvm::raw_ostream &os) {
-  abi::Table table({"zero", "schedule", "step", "sent a step", "peak", ""},
-                   {false, false, true, true, true, false});
-  for (const ZeroSummary &each : zeros)
-    table.add(each.error.empty()
-                  ? std::vector<std::string>{std::to_string(each.level),
-                                             each.schedule,
-                                             abi::timeText(double(each.stepNs)),
-                                             abi::bytesText(each.sentBytes),
-                                             abi::bytesText(each.peakBytes),
-                                             each.isTaken ? "taken"
-                                             : each.fits  ? ""
-                                                          : "does not fit"}
-                  : std::vector<std::string>{std::to_string(each.level), "", "",
-                                             "", "", each.error});
+/// A row for each plan that was tried. `getCells`: all but the last cell.
+static void printTried(
+    ArrayRef<TriedPlan> all, const std::vector<std::string> &header,
+    const std::vector<bool> &right,
+    llvm::function_ref<std::vector<std::string>(const TriedPlan &)> getCells,
+    llvm::raw_ostream &os) {
+  abi::Table table(header, right);
+  for (const TriedPlan &each : all) {
+    std::vector<std::string> row = getCells(each);
+    if (!each.error.empty()) // nothing else is known
+      std::fill(row.begin() + 1, row.end(), "");
+    row.push_back(!each.error.empty() ? each.error
+                  : each.isTaken      ? "taken"
+                  : each.fits         ? ""
+                                      : "does not fit");
+    table.add(std::move(row));
+  }
   os << table.text();
 }
 
@@ -305,10 +299,30 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   os << abi::stepText(summary.step);
   if (summary.entry.empty())
     os << abi::samplesText(summary.sampleAxes, summary.mixes);
+  using Cells = std::vector<std::string>;
   if (!summary.schedules.empty())
-    printSchedules(summary.schedules, os);
+    printTried(
+        summary.schedules,
+        {"schedule", "micro-batches", "step", "bubble", "peak", ""},
+        {false, true, true, true, true, false},
+        [](const TriedPlan &each) {
+          return Cells{each.schedule, std::to_string(each.microBatches),
+                       abi::timeText(double(each.stepNs)),
+                       abi::percentText(each.bubble),
+                       abi::bytesText(each.peakBytes)};
+        },
+        os);
   if (!summary.zeros.empty())
-    printZeros(summary.zeros, os);
+    printTried(
+        summary.zeros, {"zero", "schedule", "step", "sent a step", "peak", ""},
+        {false, false, true, true, true, false},
+        [](const TriedPlan &each) {
+          return Cells{std::to_string(each.zero), each.schedule,
+                       abi::timeText(double(each.stepNs)),
+                       abi::bytesText(each.sentBytes),
+                       abi::bytesText(each.peakBytes)};
+        },
+        os);
 }
 
 static double toMs(int64_t ns) { return ns / 1e6; }
@@ -375,10 +389,10 @@ llvm::json::Value toJson(const PlanSummary &summary) {
   }
   if (!summary.schedules.empty()) {
     llvm::json::Array schedules;
-    for (const ScheduleSummary &each : summary.schedules)
+    for (const TriedPlan &each : summary.schedules)
       if (each.error.empty())
         schedules.push_back(
-            llvm::json::Object{{"name", each.name},
+            llvm::json::Object{{"name", each.schedule},
                                {"micro_batches", each.microBatches},
                                {"predicted_ms", toMs(each.stepNs)},
                                {"bubble_predicted", each.bubble},
@@ -386,14 +400,14 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                                {"fits", each.fits}});
       else
         schedules.push_back(
-            llvm::json::Object{{"name", each.name}, {"error", each.error}});
+            llvm::json::Object{{"name", each.schedule}, {"error", each.error}});
     all["schedules"] = std::move(schedules);
   }
   if (!summary.zeros.empty()) {
     llvm::json::Array zeros;
-    for (const ZeroSummary &each : summary.zeros)
+    for (const TriedPlan &each : summary.zeros)
       if (each.error.empty())
-        zeros.push_back(llvm::json::Object{{"zero", each.level},
+        zeros.push_back(llvm::json::Object{{"zero", each.zero},
                                            {"schedule", each.schedule},
                                            {"predicted_ms", toMs(each.stepNs)},
                                            {"sent_bytes", each.sentBytes},
@@ -402,7 +416,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                                            {"taken", each.isTaken}});
       else
         zeros.push_back(
-            llvm::json::Object{{"zero", each.level}, {"error", each.error}});
+            llvm::json::Object{{"zero", each.zero}, {"error", each.error}});
     all["zeros"] = std::move(zeros);
   }
   if (summary.recomputation)

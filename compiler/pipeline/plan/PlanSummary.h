@@ -40,25 +40,16 @@ struct RecomputationSummary {
   int64_t keptBytes = 0, wholeBytes = 0; ///< kept for gradients; without it
 };
 
-/// A schedule that was tried. Of one that cannot be planned only the error is
+/// A plan that was tried to choose a schedule, or what replicas share of a
+/// training. Of one that cannot be made only the error and what was tried are
 /// known.
-struct ScheduleSummary {
-  std::string name;
-  int64_t stepNs = 0; ///< predicted
-  int64_t microBatches = 0;
-  double bubble = 0;     ///< predicted
-  int64_t peakBytes = 0; ///< planned peak of the fullest device
-  bool fits = false;     ///< a device has room for that
-  std::string error;     ///< empty: there is a plan
-};
-
-/// A level of what replicas share of a training that was tried. Of one that
-/// cannot be planned only the error is known.
-struct ZeroSummary {
-  int level = 0;
+struct TriedPlan {
   std::string schedule;
+  int zero = 0; ///< level of what replicas share
   int64_t replicas = 1;
+  int64_t microBatches = 0;
   int64_t stepNs = 0;    ///< predicted
+  double bubble = 0;     ///< predicted
   int64_t sentBytes = 0; ///< by a device in a step, in collectives
   int64_t peakBytes = 0; ///< planned peak of the fullest device
   bool fits = false;     ///< a device has room for that
@@ -75,9 +66,8 @@ struct PlanSummary {
   std::string mixes; ///< why they cannot be split; empty: they can
   abi::StepLine step;
   std::optional<RecomputationSummary> recomputation;
-  /// Of which the compiler took the first; empty: a person chose.
-  std::vector<ScheduleSummary> schedules;
-  std::vector<ZeroSummary> zeros; ///< empty: a person chose
+  std::vector<TriedPlan> schedules; ///< empty: a person chose
+  std::vector<TriedPlan> zeros;     ///< the same
   std::vector<abi::StageRow> stages;
   /// A row for each program of a training.
   std::vector<abi::MemoryRow> memory;
@@ -88,6 +78,9 @@ struct PlanSummary {
 /// Summarizes the plan of a module in the plan dialect. Nothing if the module
 /// has no plan.
 std::optional<PlanSummary> summarize(mlir::ModuleOp module);
+
+/// Says what a try has led to.
+void describePlan(mlir::ModuleOp module, TriedPlan &tried);
 
 /// Prints a table with a row for each stage, then the predicted times.
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os);
