@@ -11,6 +11,8 @@
 #include "compiler/shard/Passes.h"
 #include "compiler/train/Passes.h"
 
+#include "mlir/Transforms/Passes.h"
+
 using namespace mlir;
 
 namespace partita::passes {
@@ -30,7 +32,22 @@ void addShard(OpPassManager &pm, const ShardOptions &options) {
   // round. So it is decided about the tensors of one device, unless no number
   // may depend on how they are cut.
   addFusePass(pm, options, fuse::FusePlace::before_cuts);
-  shard::addShardPasses(pm, {options.file, options.explain});
+  // What a person said comes first, and stays.
+  if (!options.file.empty())
+    pm.addPass(shard::createDistSeedPass({options.file}));
+  pm.addPass(shard::createDistChooseShardingsPass());
+  pm.addPass(shard::createDistCutStatesPass());
+  pm.addPass(shard::createDistPropagatePass());
+  // Other cuts are tried while weights and inputs can still be cut otherwise.
+  if (options.explain)
+    pm.addPass(shard::createDistExplainCollectivesPass());
+  pm.addPass(shard::createDistReshardPass());
+  pm.addPass(shard::createDistDelaySumsPass());
+  pm.addPass(shard::createDistLocalizePass());
+  // The same part of a weight, for several readers.
+  pm.addPass(createCSEPass());
+  // Which ones are left is known then.
+  pm.addPass(shard::createDistCombineCollectivesPass());
   addClusterPasses(pm, options, fuse::FusePlace::behind_cuts);
   // What is computed together is decided: nothing changes any more.
   if (!options.expose.empty())

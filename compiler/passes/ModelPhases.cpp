@@ -39,7 +39,8 @@ void addMesh(OpPassManager &pm, const MeshOptions &options) {
 void addSimplify(OpPassManager &pm, const SimplifyOptions &options) {
   // What one replica computes of the whole batch comes first: all phases see
   // one program.
-  shard::addReplicaPasses(pm);
+  pm.addPass(shard::createDistFormReplicasPass());
+  pm.addPass(shard::createDistConnectReplicasPass());
   if (!options.expose.empty())
     pm.addPass(pipeline::createExposeValuesPass({options.expose}));
   pm.addNestedPass<func::FuncOp>(

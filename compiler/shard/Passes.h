@@ -13,30 +13,14 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassManager.h"
 
 #include <memory>
-#include <string>
 
 namespace partita::shard {
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "compiler/shard/Passes.h.inc"
-
-struct ShardOptions {
-  std::string file;     ///< partition file; empty: none
-  bool explain = false; ///< remarks about collectives, and what spares them
-};
-
-/// Adds the passes that make one program of the step of one replica. They come
-/// before anything else is done with the model.
-void addReplicaPasses(mlir::OpPassManager &pm);
-
-/// Adds the passes that cut tensors, in order. Afterwards the model's function
-/// is what one device of the mesh computes. Without axes to cut along nothing
-/// changes.
-void addShardPasses(mlir::OpPassManager &pm, const ShardOptions &options);
 
 } // namespace partita::shard
 
