@@ -155,18 +155,17 @@ LogicalResult PlanCompilation::runModelPhases() {
     return runPlanPhases(whole, tried, until, isAdvice);
   };
   if (options.partition.schedule == kAutoSchedule) {
-    ScheduleChoice choice = chooseSchedule(*module, options, partition);
-    triedSchedules = std::move(choice.tried);
+    triedSchedules = chooseSchedule(*module, options, partition);
+    schedule = options.partition.schedule = triedSchedules.front().schedule;
     if (!triedSchedules.front().fits && triedSchedules.front().error.empty()) {
       InFlightDiagnostic remark = emitRemark(UnknownLoc::get(&context));
-      remark << "no schedule fits; '" << choice.name
+      remark << "no schedule fits; '" << schedule
              << "' needs least. Of a device they need: ";
       for (auto [index, each] : llvm::enumerate(triedSchedules))
         remark << (index ? ", " : "") << each.schedule << " "
                << (each.error.empty() ? abi::bytesText(each.peakBytes)
                                       : "unknown");
     }
-    schedule = options.partition.schedule = std::move(choice.name);
   }
   return partitionToFit(module, options, targets, partition);
 }

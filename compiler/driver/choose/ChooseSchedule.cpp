@@ -70,21 +70,22 @@ void retry(ScheduleTries &tries, TriedPlan &tried, const TriedPlan *best) {
 
 } // namespace
 
-ScheduleChoice chooseSchedule(ModuleOp whole, const CompileOptions &options,
-                              Partition partition) {
+std::vector<TriedPlan> chooseSchedule(ModuleOp whole,
+                                      const CompileOptions &options,
+                                      Partition partition) {
   ScheduleTries tries(whole, options, partition);
-  ScheduleChoice choice;
+  std::vector<TriedPlan> all;
   for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds())
     if (options.learns() || !kind->isForTraining)
-      choice.tried.push_back(tries.run(kind->name, 0));
+      all.push_back(tries.run(kind->name, 0));
   // What could not be planned comes last, and of equal ones that which holds
   // less.
-  llvm::stable_sort(choice.tried, [](const auto &a, const auto &b) {
+  llvm::stable_sort(all, [](const auto &a, const auto &b) {
     return std::tuple(!a.error.empty(), getTime(a), a.peakBytes) <
            std::tuple(!b.error.empty(), getTime(b), b.peakBytes);
   });
   TriedPlan *best = nullptr;
-  for (TriedPlan &tried : choice.tried) {
+  for (TriedPlan &tried : all) {
     if (!tried.error.empty())
       break;
     retry(tries, tried, best);
@@ -92,18 +93,15 @@ ScheduleChoice chooseSchedule(ModuleOp whole, const CompileOptions &options,
       best = &tried;
   }
   if (!best)
-    best =
-        &*std::min_element(choice.tried.begin(), choice.tried.end(),
-                           [](const auto &a, const auto &b) {
-                             return std::tuple(!a.error.empty(), a.peakBytes) <
-                                    std::tuple(!b.error.empty(), b.peakBytes);
-                           });
-  std::rotate(choice.tried.begin(),
-              choice.tried.begin() + (best - choice.tried.data()),
-              choice.tried.begin() + (best - choice.tried.data()) + 1);
-  choice.tried.front().isTaken = true;
-  choice.name = choice.tried.front().schedule;
-  return choice;
+    best = &*std::min_element(
+        all.begin(), all.end(), [](const auto &a, const auto &b) {
+          return std::tuple(!a.error.empty(), a.peakBytes) <
+                 std::tuple(!b.error.empty(), b.peakBytes);
+        });
+  const auto place = all.begin() + (best - all.data());
+  std::rotate(all.begin(), place, place + 1);
+  all.front().isTaken = true;
+  return all;
 }
 
 } // namespace partita::driver

@@ -12,19 +12,13 @@
 
 namespace partita::driver {
 
-/// The schedules of which `--schedule auto` takes one, as it found them.
-struct ScheduleChoice {
-  std::string name;
-  std::vector<pipeline::TriedPlan> tried; ///< the chosen first
-};
-
 /// Plans a model, whole or with cut tensors, by every schedule, and takes the
 /// one with the shortest predicted time for a micro-batch whose devices have
 /// room. If none has room, it takes the one that needs least, so that the error
-/// of its plan says what would fit. Emits nothing.
-ScheduleChoice chooseSchedule(mlir::ModuleOp whole,
-                              const CompileOptions &options,
-                              Partition partition);
+/// of its plan says what would fit. Returns all, that one first. Emits nothing.
+std::vector<pipeline::TriedPlan> chooseSchedule(mlir::ModuleOp whole,
+                                                const CompileOptions &options,
+                                                Partition partition);
 
 } // namespace partita::driver
 
