@@ -16,7 +16,6 @@
 #include "compiler/driver/SampleProof.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/plan/PlanSizes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/artifact.h"
@@ -62,18 +61,17 @@ void noteEntry(ModuleOp module, const CompileOptions &options) {
 /// another.
 void noteSizes(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
-  module->removeAttr(pipeline::kDimensionsAttr);
-  module->removeAttr(pipeline::kMaskAttr);
+  module->removeAttr(kDimensionsAttr);
+  module->removeAttr(kMaskAttr);
   if (options.dimensions.empty())
     return;
   NamedAttrList sizes;
   for (const DimensionSizes &dimension : options.dimensions)
     sizes.set(dimension.name,
               b.getI64IntegerAttr(options.import.dims.lookup(dimension.name)));
-  module->setAttr(pipeline::kDimensionsAttr,
-                  sizes.getDictionary(b.getContext()));
+  module->setAttr(kDimensionsAttr, sizes.getDictionary(b.getContext()));
   if (!options.mask.empty())
-    module->setAttr(pipeline::kMaskAttr, b.getStringAttr(options.mask));
+    module->setAttr(kMaskAttr, b.getStringAttr(options.mask));
 }
 
 /// Parameters, stages and shardings as another plan has them.

@@ -90,6 +90,12 @@ inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 /// them.
 inline constexpr llvm::StringLiteral kNodeOpsAttr = "nn.node_ops";
 
+/// On the module, before it is a plan: the dimensions for whose sizes an
+/// artifact has several plans, with the sizes of this one, and the input that
+/// is 0 where samples are padded to them. `plan.model` has them later.
+inline constexpr llvm::StringLiteral kDimensionsAttr = "plan.dimensions";
+inline constexpr llvm::StringLiteral kMaskAttr = "plan.mask";
+
 /// On the function: how weights and inputs are cut, a dictionary of shardings
 /// by their names.
 inline constexpr llvm::StringLiteral kShardsAttr = "dist.shards";
