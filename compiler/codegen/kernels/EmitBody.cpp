@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -74,6 +75,57 @@ Value toVector(OpBuilder &b, Location loc, Value x, int64_t width) {
     return x;
   return vector::BroadcastOp::create(b, loc,
                                      VectorType::get({width}, x.getType()), x);
+}
+
+void emitStore(OpBuilder &b, linalg::GenericOp op, const KernelBuffer &target,
+               Value x, const EmitPoint &point) {
+  Location loc = op.getLoc();
+  AffineMap map = op.getIndexingMapsArray().back();
+  Value address = emitAddress(b, loc, target, map, point);
+  x = toVector(b, loc, x, point.width);
+  if (isa<VectorType>(x.getType()))
+    vector::StoreOp::create(b, loc, x, target.memref, address);
+  else
+    memref::StoreOp::create(b, loc, x, target.memref, address);
+}
+
+Operation *findCombiner(linalg::GenericOp op) {
+  BlockArgument all = op.getRegionOutputArgs()[0];
+  Operation *def = op.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+  if (!def || !all.hasOneUse() || *all.user_begin() != def ||
+      def->getNumOperands() != 2)
+    return nullptr;
+  return linalg::getCombinerOpKind(def) ? def : nullptr;
+}
+
+Value emitCombined(OpBuilder &b, Operation *combiner, Value all, Value x) {
+  OperationState state(combiner->getLoc(), combiner->getName());
+  state.addOperands({all, x});
+  state.addTypes(all.getType());
+  state.addAttributes(combiner->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+Value emitNeutral(OpBuilder &b, linalg::GenericOp op) {
+  Value init = op.getDpsInits()[0];
+  while (!init.getDefiningOp<linalg::FillOp>())
+    init = init.getDefiningOp()->getOperand(0); // a view
+  Value value = init.getDefiningOp<linalg::FillOp>().getInputs()[0];
+  return b.clone(*value.getDefiningOp())->getResult(0);
+}
+
+SmallVector<Value> emitDigits(OpBuilder &b, Location loc, Value number,
+                              ArrayRef<int64_t> counts) {
+  SmallVector<Value> digits(counts.size(), number);
+  for (size_t i = counts.size(); i-- > 1;) {
+    Value count = arith::ConstantOp::create(
+        b, loc, b.getIntegerAttr(number.getType(), counts[i]));
+    digits[i] = arith::RemUIOp::create(b, loc, number, count);
+    number = arith::DivUIOp::create(b, loc, number, count);
+  }
+  if (!digits.empty())
+    digits.front() = number;
+  return digits;
 }
 
 /// Whether a value in the body changes with a loop.

@@ -61,6 +61,29 @@ mlir::Value emitAddress(mlir::OpBuilder &b, mlir::Location loc,
                         const KernelBuffer &buffer, mlir::AffineMap map,
                         const EmitPoint &point);
 
+/// Stores the stage's element(s) at the point.
+void emitStore(mlir::OpBuilder &b, mlir::linalg::GenericOp op,
+               const KernelBuffer &target, mlir::Value x,
+               const EmitPoint &point);
+
+/// The op of the body that combines the accumulator and one element, if it is
+/// just one that vectors can be reduced with; else null.
+mlir::Operation *findCombiner(mlir::linalg::GenericOp op);
+
+/// Combines two accumulators, or one with an element.
+mlir::Value emitCombined(mlir::OpBuilder &b, mlir::Operation *combiner,
+                         mlir::Value all, mlir::Value x);
+
+/// What a reduction starts with.
+mlir::Value emitNeutral(mlir::OpBuilder &b, mlir::linalg::GenericOp op);
+
+/// A number as digits, the last of which changes fastest. Each has so many
+/// values, and the number's type.
+llvm::SmallVector<mlir::Value> emitDigits(mlir::OpBuilder &b,
+                                          mlir::Location loc,
+                                          mlir::Value number,
+                                          llvm::ArrayRef<int64_t> counts);
+
 /// Broadcasts a scalar to a vector. Returns a vector unchanged.
 mlir::Value toVector(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                      int64_t width);

@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/kernels/KernelBuffer.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 using namespace mlir;
 
 namespace partita::codegen {
@@ -16,6 +18,24 @@ SmallVector<int64_t> getDenseStrides(ArrayRef<int64_t> shape) {
   for (size_t i = shape.size(); i-- > 1;)
     strides[i - 1] = strides[i] * shape[i];
   return strides;
+}
+
+MemRefType getFlatType(RankedTensorType type, Attribute space) {
+  return MemRefType::get({type.getNumElements()}, type.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
+}
+
+Value declareTable(OpBuilder &b, Location loc, ModuleOp target,
+                   const Twine &name, DenseElementsAttr values,
+                   Attribute space) {
+  auto flat =
+      RankedTensorType::get({values.getNumElements()}, values.getElementType());
+  MemRefType type = getFlatType(flat, space);
+  OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
+  auto global = memref::GlobalOp::create(
+      top, loc, name.str(), top.getStringAttr("private"), type,
+      values.reshape(flat), /*constant=*/true, top.getI64IntegerAttr(64));
+  return memref::GetGlobalOp::create(b, loc, type, global.getSymName());
 }
 
 KernelBuffer EmitContext::getBuffer(Value tensor) {

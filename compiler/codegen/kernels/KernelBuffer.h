@@ -20,6 +20,16 @@ namespace partita::codegen {
 /// The strides of a dense, row-major tensor.
 llvm::SmallVector<int64_t> getDenseStrides(llvm::ArrayRef<int64_t> shape);
 
+/// A tensor in memory: its elements in a row.
+mlir::MemRefType getFlatType(mlir::RankedTensorType type,
+                             mlir::Attribute space = {});
+
+/// Declares a table of constants in `target`, and gets it.
+mlir::Value declareTable(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::ModuleOp target, const llvm::Twine &name,
+                         mlir::DenseElementsAttr values,
+                         mlir::Attribute space = {});
+
 /// A tensor of the kernel in memory. The offset of an element is the sum of
 /// position * stride over the dimensions, and the base. If `rows` names a row
 /// dimension for a dimension, its positions count from the tile's start.

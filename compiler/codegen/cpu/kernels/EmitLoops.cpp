@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cpu/kernels/EmitLoops.h"
 
+#include "compiler/codegen/kernels/EmitBody.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,10 +19,6 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-static MemRefType getFlatType(RankedTensorType type) {
-  return MemRefType::get({type.getNumElements()}, type.getElementType());
-}
-
 namespace {
 
 class KernelEmitter {
@@ -29,7 +27,7 @@ public:
                 ModuleOp target)
       : kernel(kernel), target(target), context(schedule) {}
 
-  FailureOr<func::FuncOp> emit() {
+  void emit() {
     MLIRContext *ctx = kernel.getContext();
     Location loc = kernel.getLoc();
     SmallVector<Type> types;
@@ -46,17 +44,14 @@ public:
          llvm::zip(kernel.getArguments(), func.getArguments()))
       addBuffer(tensor, memref);
     for (Operation &op : kernel.getBody().front())
-      if (failed(prepare(b, op)))
-        return failure();
+      prepare(b, op);
 
     auto returned = func::ReturnOp::create(b, loc);
     b.setInsertionPoint(returned);
     if (!context.schedule.sizes.empty())
       openParallelLoop(b, loc, entry);
     for (const StageSchedule &stage : context.schedule.stages)
-      if (failed(emitStage(b, context, stage)))
-        return failure();
-    return func;
+      emitStage(b, context, stage);
   }
 
 private:
@@ -84,15 +79,18 @@ private:
   }
 
   /// Makes what lives as long as the kernel: tables and temporaries.
-  LogicalResult prepare(OpBuilder &b, Operation &op) {
+  void prepare(OpBuilder &b, Operation &op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      if (auto type = dyn_cast<RankedTensorType>(constant.getType()))
-        addTable(b, constant, type);
-      return success();
+      if (isa<RankedTensorType>(constant.getType()))
+        addBuffer(constant.getResult(),
+                  declareTable(b, constant.getLoc(), target,
+                               kernel.getName() + "_table" + Twine(tables++),
+                               cast<DenseElementsAttr>(constant.getValue())));
+      return;
     }
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic || isa<BlockArgument>(getStorageRoot(generic.getResult(0))))
-      return success();
+      return;
     const StageSchedule *stage = context.schedule.find(&op);
     SmallVector<int64_t> shape = context.schedule.getTileShape(*stage);
     auto type = cast<RankedTensorType>(generic.getResult(0).getType());
@@ -102,24 +100,6 @@ private:
                                             b.getI64IntegerAttr(64));
     addBuffer(generic.getResult(0), memref, context.schedule.getRows(*stage),
               shape);
-    return success();
-  }
-
-  void addTable(OpBuilder &b, arith::ConstantOp constant,
-                RankedTensorType type) {
-    auto values = cast<DenseElementsAttr>(constant.getValue())
-                      .reshape(RankedTensorType::get({type.getNumElements()},
-                                                     type.getElementType()));
-    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
-    std::string name =
-        (kernel.getName() + "_table" + llvm::Twine(tables++)).str();
-    auto global = memref::GlobalOp::create(
-        top, constant.getLoc(), name, top.getStringAttr("private"),
-        getFlatType(type), values, /*constant=*/true,
-        top.getI64IntegerAttr(64));
-    Value memref = memref::GetGlobalOp::create(
-        b, constant.getLoc(), getFlatType(type), global.getName());
-    addBuffer(constant.getResult(), memref);
   }
 
   /// Leaves `b` inside the loop over tiles, with the tile's place known.
@@ -130,23 +110,18 @@ private:
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     auto loop = scf::ForOp::create(b, loc, begin, end, one);
     b.setInsertionPoint(loop.getBody()->getTerminator());
-    Value rest = loop.getInductionVar();
-    context.rowStarts.resize(schedule.sizes.size());
-    context.rowCounts.resize(schedule.sizes.size());
-    for (size_t row = schedule.sizes.size(); row-- > 0;) {
+    SmallVector<int64_t> counts;
+    for (size_t row = 0; row < schedule.sizes.size(); ++row)
+      counts.push_back(schedule.getTileCount(row));
+    context.rowStarts = emitDigits(b, loc, loop.getInductionVar(), counts);
+    context.rowCounts.resize(counts.size());
+    for (auto [row, start] : llvm::enumerate(context.rowStarts)) {
       int64_t tile = schedule.tiles[row], size = schedule.sizes[row];
-      Value which = rest;
-      if (row > 0) {
-        Value count =
-            arith::ConstantIndexOp::create(b, loc, schedule.getTileCount(row));
-        which = arith::RemUIOp::create(b, loc, rest, count);
-        rest = arith::DivUIOp::create(b, loc, rest, count);
-      }
       Value length = arith::ConstantIndexOp::create(b, loc, tile);
-      context.rowStarts[row] = arith::MulIOp::create(b, loc, which, length);
+      start = arith::MulIOp::create(b, loc, start, length);
       if (size % tile != 0) {
         Value all = arith::ConstantIndexOp::create(b, loc, size);
-        Value left = arith::SubIOp::create(b, loc, all, context.rowStarts[row]);
+        Value left = arith::SubIOp::create(b, loc, all, start);
         context.rowCounts[row] = arith::MinUIOp::create(b, loc, left, length);
       }
     }
@@ -160,10 +135,9 @@ private:
 
 } // namespace
 
-FailureOr<func::FuncOp> emitLoops(func::FuncOp kernel,
-                                  const KernelSchedule &schedule,
-                                  ModuleOp target) {
-  return KernelEmitter(kernel, schedule, target).emit();
+void emitLoops(func::FuncOp kernel, const KernelSchedule &schedule,
+               ModuleOp target) {
+  KernelEmitter(kernel, schedule, target).emit();
 }
 
 } // namespace partita::codegen

@@ -26,13 +26,12 @@
 namespace partita::codegen {
 
 /// Appends the kernel to `target` under the same name.
-mlir::FailureOr<mlir::func::FuncOp> emitLoops(mlir::func::FuncOp kernel,
-                                              const KernelSchedule &schedule,
-                                              mlir::ModuleOp target);
+void emitLoops(mlir::func::FuncOp kernel, const KernelSchedule &schedule,
+               mlir::ModuleOp target);
 
 /// Emits the loops of one stage.
-mlir::LogicalResult emitStage(mlir::OpBuilder &b, EmitContext &context,
-                              const StageSchedule &stage);
+void emitStage(mlir::OpBuilder &b, EmitContext &context,
+               const StageSchedule &stage);
 
 } // namespace partita::codegen
 

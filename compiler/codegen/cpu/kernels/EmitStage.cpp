@@ -15,7 +15,7 @@
 #include "compiler/codegen/kernels/EmitBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -36,29 +36,6 @@ constexpr int64_t kStripWidth = 16;
 /// ran at a third of the speed (Zen 3), and took seven times as long to
 /// compile.
 constexpr int64_t kSquareBits = 256;
-
-std::optional<vector::CombiningKind> getCombiningKind(Operation *op) {
-  using Kind = vector::CombiningKind;
-  if (isa<arith::AddFOp, arith::AddIOp>(op))
-    return Kind::ADD;
-  if (isa<arith::MulFOp, arith::MulIOp>(op))
-    return Kind::MUL;
-  if (isa<arith::MaximumFOp>(op))
-    return Kind::MAXIMUMF;
-  if (isa<arith::MinimumFOp>(op))
-    return Kind::MINIMUMF;
-  if (isa<arith::MaxNumFOp>(op))
-    return Kind::MAXNUMF;
-  if (isa<arith::MaxSIOp>(op))
-    return Kind::MAXSI;
-  if (isa<arith::MaxUIOp>(op))
-    return Kind::MAXUI;
-  if (isa<arith::MinSIOp>(op))
-    return Kind::MINSI;
-  if (isa<arith::MinUIOp>(op))
-    return Kind::MINUI;
-  return std::nullopt;
-}
 
 class StageEmitter {
 public:
@@ -98,11 +75,11 @@ private:
   /// The loop over vectors: the last reduction, else the last parallel loop.
   void chooseWidths() {
     widths = {1};
-    combiner = findCombiner();
+    combiner = findCombiner(op);
     SmallVector<unsigned> candidates;
     if (context.schedule.scalar)
       return;
-    if (!reduction.empty() && combiner && getCombiningKind(combiner))
+    if (!reduction.empty() && combiner)
       candidates.push_back(reduction.back());
     if (!parallel.empty())
       candidates.push_back(parallel.back());
@@ -129,17 +106,6 @@ private:
       point.vectorLoop = parallel.back();
     else if (!reduction.empty())
       point.vectorLoop = reduction.back();
-  }
-
-  /// The op that combines the accumulator and one element, if it is just one.
-  Operation *findCombiner() {
-    Value result = op.getBody()->getTerminator()->getOperand(0);
-    BlockArgument all = op.getRegionOutputArgs()[0];
-    Operation *def = result.getDefiningOp();
-    if (!def || !all.hasOneUse() || *all.user_begin() != def ||
-        def->getNumOperands() != 2)
-      return nullptr;
-    return def;
   }
 
   Value constant(OpBuilder &b, int64_t value) {
@@ -344,13 +310,7 @@ private:
   }
 
   void store(OpBuilder &b, Value x, const EmitPoint &at) {
-    AffineMap map = op.getIndexingMapsArray().back();
-    Value address = emitAddress(b, loc, target, map, at);
-    x = toVector(b, loc, x, at.width);
-    if (isa<VectorType>(x.getType()))
-      vector::StoreOp::create(b, loc, x, target.memref, address);
-    else
-      memref::StoreOp::create(b, loc, x, target.memref, address);
+    emitStore(b, op, target, x, at);
   }
 
   /// Element by element: the edges.
@@ -452,28 +412,13 @@ private:
     } else if (vectorized && isReduction(point.vectorLoop)) {
       result = emitVectorReduction(b);
     } else {
-      SmallVector<Value> all{toVector(b, loc, emitNeutral(b), point.width)};
+      SmallVector<Value> all{toVector(b, loc, emitNeutral(b, op), point.width)};
       result = emitReduction(b, 0, all, [&](OpBuilder &inner, ValueRange acc) {
         Value next = emitBody(inner, context, stage, point, acc[0]);
         return SmallVector<Value>{toVector(inner, loc, next, point.width)};
       })[0];
     }
-    result = toVector(b, loc, result, point.width);
-    AffineMap map = op.getIndexingMapsArray().back();
-    Value address = emitAddress(b, loc, target, map, point);
-    if (point.width == 1)
-      memref::StoreOp::create(b, loc, result, target.memref, address);
-    else
-      vector::StoreOp::create(b, loc, result, target.memref, address);
-  }
-
-  Value emitNeutral(OpBuilder &b) {
-    Value init = op.getDpsInits()[0];
-    while (!init.getDefiningOp<linalg::FillOp>())
-      init = init.getDefiningOp()->getOperand(0); // a view
-    auto fill = init.getDefiningOp<linalg::FillOp>();
-    Value value = fill.getInputs()[0];
-    return b.clone(*value.getDefiningOp())->getResult(0);
+    store(b, result, point);
   }
 
   using ReduceFn =
@@ -502,11 +447,7 @@ private:
           arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, all);
       return arith::SelectOp::create(b, loc, larger, x, all);
     }
-    OperationState state(loc, combiner->getName());
-    state.addOperands({all, x});
-    state.addTypes(all.getType());
-    state.addAttributes(combiner->getAttrs());
-    return b.create(state)->getResult(0);
+    return emitCombined(b, combiner, all, x);
   }
 
   Value emitVectorReduction(OpBuilder &b) {
@@ -525,7 +466,7 @@ private:
     }
     SmallVector<Value> all;
     for (int64_t width : used)
-      all.push_back(toVector(b, loc, emitNeutral(b), width));
+      all.push_back(toVector(b, loc, emitNeutral(b, op), width));
     all = emitReduction(b, 0, all, [&](OpBuilder &inner, ValueRange values) {
       SmallVector<Value> next(values);
       for (auto [i, width] : llvm::enumerate(used)) {
@@ -546,7 +487,7 @@ private:
       Value scalar = part;
       if (width != 1)
         scalar = vector::ReductionOp::create(
-            b, loc, *getCombiningKind(combiner), part,
+            b, loc, *linalg::getCombinerOpKind(combiner), part,
             isa<FloatType>(getElementTypeOrSelf(part))
                 ? arith::FastMathFlags::reassoc
                 : arith::FastMathFlags::none);
@@ -569,10 +510,8 @@ private:
 
 } // namespace
 
-LogicalResult emitStage(OpBuilder &b, EmitContext &context,
-                        const StageSchedule &stage) {
+void emitStage(OpBuilder &b, EmitContext &context, const StageSchedule &stage) {
   StageEmitter(context, stage).emit(b);
-  return success();
 }
 
 } // namespace partita::codegen

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 
 #include "compiler/codegen/cuda/grid/Tile.h"
+#include "compiler/codegen/kernels/EmitBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,13 +22,6 @@ using namespace mlir;
 
 namespace partita::codegen::cuda {
 namespace {
-
-MemRefType getGlobalType(RankedTensorType type) {
-  Builder b(type.getContext());
-  return MemRefType::get({type.getNumElements()}, type.getElementType(),
-                         MemRefLayoutAttrInterface(),
-                         b.getI64IntegerAttr(kGlobalSpace));
-}
 
 class GridEmitter {
 public:
@@ -70,8 +64,12 @@ private:
   /// Makes the tables, and the shared memory of temporaries.
   void prepare(OpBuilder &b, Operation &op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      if (auto type = dyn_cast<RankedTensorType>(constant.getType()))
-        addTable(b, constant, type);
+      if (isa<RankedTensorType>(constant.getType()))
+        addBuffer(constant.getResult(),
+                  declareTable(b, constant.getLoc(), target,
+                               name + "_table" + Twine(tables++),
+                               cast<DenseElementsAttr>(constant.getValue()),
+                               b.getI64IntegerAttr(kGlobalSpace)));
       return;
     }
     auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -86,22 +84,6 @@ private:
         type.getElementType());
     buffer.rows = schedule.kernel.getRows(*stage);
     context.buffers.buffers[generic.getResult(0)] = buffer;
-  }
-
-  void addTable(OpBuilder &b, arith::ConstantOp constant,
-                RankedTensorType type) {
-    MemRefType memory = getGlobalType(type);
-    auto values = cast<DenseElementsAttr>(constant.getValue())
-                      .reshape(RankedTensorType::get({type.getNumElements()},
-                                                     type.getElementType()));
-    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
-    auto global = memref::GlobalOp::create(
-        top, constant.getLoc(), (name + "_table" + Twine(tables++)).str(),
-        top.getStringAttr("private"), memory, values, /*constant=*/true,
-        top.getI64IntegerAttr(64));
-    addBuffer(constant.getResult(),
-              memref::GetGlobalOp::create(b, constant.getLoc(), memory,
-                                          global.getSymName()));
   }
 
   /// Leaves `b` where `row` is below the extent.
@@ -149,21 +131,12 @@ private:
   }
 
   /// The place of a row along each row dimension.
-  void place(OpBuilder &b, Value rest) {
+  void place(OpBuilder &b, Value number) {
     const SmallVector<int64_t> &sizes = schedule.kernel.sizes;
-    context.buffers.rowStarts.resize(sizes.size());
     context.buffers.rowCounts.resize(sizes.size());
-    for (size_t row = sizes.size(); row-- > 0;) {
-      Value which = rest;
-      if (row > 0) {
-        Value count = arith::ConstantOp::create(
-            b, loc, b.getIntegerAttr(rest.getType(), sizes[row]));
-        which = arith::RemUIOp::create(b, loc, rest, count);
-        rest = arith::DivUIOp::create(b, loc, rest, count);
-      }
-      context.buffers.rowStarts[row] =
-          arith::IndexCastUIOp::create(b, loc, b.getIndexType(), which);
-    }
+    for (Value place : emitDigits(b, loc, number, sizes))
+      context.buffers.rowStarts.push_back(
+          arith::IndexCastUIOp::create(b, loc, b.getIndexType(), place));
   }
 
   func::FuncOp kernel;
@@ -179,13 +152,15 @@ private:
 
 func::FuncOp declareKernel(func::FuncOp kernel, ArrayRef<int64_t> inPlace,
                            ModuleOp target) {
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
   SmallVector<Type> types;
   for (Type type : kernel.getArgumentTypes())
-    types.push_back(getGlobalType(cast<RankedTensorType>(type)));
-  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+    types.push_back(getFlatType(cast<RankedTensorType>(type),
+                                b.getI64IntegerAttr(kGlobalSpace)));
   auto func = func::FuncOp::create(b, kernel.getLoc(), kernel.getName(),
                                    b.getFunctionType(types, {}));
-  func->setAttr(kGridAttr, kernel->getAttr(kGridAttr));
+  if (Attribute grid = kernel->getAttr(kGridAttr))
+    func->setAttr(kGridAttr, grid);
   // Operands and results do not overlap, but for the pairs that may be in
   // place. Slots are aligned.
   SmallVector<int64_t> shared(inPlace);

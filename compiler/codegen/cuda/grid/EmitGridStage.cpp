@@ -110,16 +110,13 @@ private:
   }
 
   /// Sets the positions of loops that are run through as one.
-  void placeAll(OpBuilder &b, ArrayRef<unsigned> loops, Value rest) {
-    for (size_t i = loops.size(); i-- > 0;) {
-      Value which = rest;
-      if (i > 0) {
-        Value count = constant(b, stage.sizes[loops[i]]);
-        which = arith::RemUIOp::create(b, loc, rest, count);
-        rest = arith::DivUIOp::create(b, loc, rest, count);
-      }
-      place(loops[i], which);
-    }
+  void placeAll(OpBuilder &b, ArrayRef<unsigned> loops, Value number) {
+    SmallVector<int64_t> sizes;
+    for (unsigned loop : loops)
+      sizes.push_back(stage.sizes[loop]);
+    for (auto [loop, position] :
+         llvm::zip_equal(loops, emitDigits(b, loc, number, sizes)))
+      place(loop, position);
   }
 
   /// The stage's only element of a row, which the thread keeps.
@@ -182,12 +179,7 @@ private:
   Value emitStart(OpBuilder &b) {
     if (reduction.empty())
       return {};
-    Value init = op.getDpsInits()[0];
-    while (!init.getDefiningOp<linalg::FillOp>())
-      init = init.getDefiningOp()->getOperand(0); // a view
-    auto fill = init.getDefiningOp<linalg::FillOp>();
-    Value neutral = b.clone(*fill.getInputs()[0].getDefiningOp())->getResult(0);
-    return toVector(b, loc, neutral, point.width);
+    return toVector(b, loc, emitNeutral(b, op), point.width);
   }
 
   /// Opens the reduction loops from `depth` on, one element after the other.
@@ -223,32 +215,19 @@ private:
       Value sum;
       for (int64_t i = 0; i < point.width; ++i) {
         Value part = vector::ExtractOp::create(b, loc, all, i);
-        sum = sum ? combine(b, sum, part) : part;
+        sum = sum ? emitCombined(b, combiner, sum, part) : part;
       }
       all = sum;
       point.width = 1;
     }
-    return context.rowThreads.reduce(
-        b, loc, all,
-        [&](OpBuilder &at, Value x, Value y) { return combine(at, x, y); });
-  }
-
-  Value combine(OpBuilder &b, Value all, Value x) {
-    OperationState state(loc, combiner->getName());
-    state.addOperands({all, x});
-    state.addTypes(all.getType());
-    state.addAttributes(combiner->getAttrs());
-    return b.create(state)->getResult(0);
+    return context.rowThreads.reduce(b, loc, all,
+                                     [&](OpBuilder &at, Value x, Value y) {
+                                       return emitCombined(at, combiner, x, y);
+                                     });
   }
 
   void store(OpBuilder &b, Value x) {
-    KernelBuffer target = context.buffers.getBuffer(op.getResult(0));
-    AffineMap map = op.getIndexingMapsArray().back();
-    Value address = emitAddress(b, loc, target, map, point);
-    if (isa<VectorType>(x.getType()))
-      vector::StoreOp::create(b, loc, x, target.memref, address);
-    else
-      memref::StoreOp::create(b, loc, x, target.memref, address);
+    emitStore(b, op, context.buffers.getBuffer(op.getResult(0)), x, point);
   }
 
   GridContext &context;

@@ -75,24 +75,17 @@ private:
   }
 
   /// The first place of the block's tile along each row dimension.
-  void placeTile(OpBuilder &b, Value rest) {
-    const SmallVector<int64_t> &sizes = schedule.kernel.sizes;
-    starts.resize(sizes.size());
-    for (size_t row = sizes.size(); row-- > 0;) {
-      Value which = rest;
-      if (row > 0) {
-        Value count =
-            number(b, llvm::divideCeil(sizes[row], schedule.tile[row]));
-        which = arith::RemUIOp::create(b, loc, rest, count);
-        rest = arith::DivUIOp::create(b, loc, rest, count);
-      }
-      starts[row] =
-          arith::MulIOp::create(b, loc, which, number(b, schedule.tile[row]));
+  void placeTile(OpBuilder &b, Value block) {
+    SmallVector<int64_t> counts;
+    for (auto [size, tile] :
+         llvm::zip_equal(schedule.kernel.sizes, schedule.tile))
+      counts.push_back(llvm::divideCeil(size, tile));
+    starts = emitDigits(b, loc, block, counts);
+    context.buffers.rowCounts.resize(counts.size());
+    for (auto [start, tile] : llvm::zip_equal(starts, schedule.tile)) {
+      start = arith::MulIOp::create(b, loc, start, number(b, tile));
+      context.buffers.rowStarts.push_back(toIndex(b, start));
     }
-    context.buffers.rowStarts.resize(sizes.size());
-    context.buffers.rowCounts.resize(sizes.size());
-    for (size_t row = 0; row < sizes.size(); ++row)
-      context.buffers.rowStarts[row] = toIndex(b, starts[row]);
   }
 
   /// Where the element of a tile lies in shared memory.

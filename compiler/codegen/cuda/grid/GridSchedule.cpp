@@ -76,21 +76,6 @@ bool isKept(const StageSchedule &stage) {
   return true;
 }
 
-Operation *findCombiner(linalg::GenericOp op) {
-  Value result = op.getBody()->getTerminator()->getOperand(0);
-  BlockArgument all = op.getRegionOutputArgs()[0];
-  Operation *def = result.getDefiningOp();
-  if (!def || !all.hasOneUse() || *all.user_begin() != def ||
-      def->getNumOperands() != 2)
-    return nullptr;
-  return isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp,
-             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-             arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp>(
-             def)
-             ? def
-             : nullptr;
-}
-
 static int64_t getBytes(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8;
 }

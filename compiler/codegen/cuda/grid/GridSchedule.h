@@ -87,10 +87,6 @@ bool isKept(const StageSchedule &stage);
 /// there is no such number.
 int64_t getVectorWidth(const StageSchedule &stage, unsigned loop);
 
-/// The op that combines the accumulator with one element, if there is just one
-/// that may do so in any order; else null.
-mlir::Operation *findCombiner(mlir::linalg::GenericOp op);
-
 } // namespace partita::codegen::cuda
 
 #endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_GRIDSCHEDULE_H

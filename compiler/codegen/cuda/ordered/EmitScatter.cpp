@@ -142,14 +142,6 @@ private:
     scf::YieldOp::create(b, ValueRange{arith::AndIOp::create(b, left, others)});
   }
 
-  template <typename Fn>
-  void loop(Value begin, Value end, int64_t step, Fn emit) {
-    auto op = scf::ForOp::create(b, begin, end, index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(op.getBody()->getTerminator());
-    emit(op.getInductionVar());
-  }
-
   /// The same threads have the same columns each time.
   template <typename Fn> void overColumns(Value row, Fn emit) {
     Value base = arith::MulIOp::create(b, row, index(columns));

@@ -37,6 +37,13 @@ protected:
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
     emit();
   }
+  template <typename Fn>
+  void loop(mlir::Value begin, mlir::Value end, int64_t step, Fn emit) {
+    auto op = mlir::scf::ForOp::create(b, begin, end, index(step));
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(op.getBody()->getTerminator());
+    emit(op.getInductionVar());
+  }
 
   mlir::ImplicitLocOpBuilder b;
 };

@@ -8,12 +8,11 @@
 #include "compiler/codegen/cuda/recurrent/GateFunction.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
-#include "compiler/codegen/cuda/grid/RowThreads.h"
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -26,23 +25,21 @@ struct Array {
   SmallVector<int64_t> strides;
 };
 
-class RecurrentEmitter {
+class RecurrentEmitter : ThreadBuilder {
 public:
   RecurrentEmitter(func::FuncOp kernel, nn::RecurrentOp layer, ModuleOp target)
-      : kernel(kernel), layer(layer), target(target),
-        b(kernel.getLoc(), kernel.getContext()), steps(layer.getNumSteps()),
+      : ThreadBuilder(kernel.getLoc(), kernel.getContext()), kernel(kernel),
+        layer(layer), target(target), steps(layer.getNumSteps()),
         batch(layer.getX().getType().getDimSize(1)),
         directions(layer.getNumDirections()), hidden(layer.getHiddenSize()),
         gates(nn::RecurrentOp::getNumGates(layer.getCell())) {}
 
   void emit() {
     openFunction();
-    Value sequence = NVVM::BlockIdXOp::create(b, b.getI32Type());
-    sequence = arith::IndexCastUIOp::create(b, b.getIndexType(), sequence);
+    Value sequence = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
     direction = arith::DivUIOp::create(b, sequence, index(batch));
     sample = arith::RemUIOp::create(b, sequence, index(batch));
-    thread = arith::IndexCastUIOp::create(
-        b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    thread = toIndex(NVVM::ThreadIdXOp::create(b, b.getI32Type()));
     state = allocate("state", hidden);
     sums = allocate("sums", gates * hidden);
     if (resetsBefore())
@@ -56,9 +53,11 @@ public:
     });
     barrier();
     Value count = getLength();
-    for (int64_t d = 0; d < directions; ++d)
-      where(equal(direction, d), directions == 1,
-            [&] { emitDirection(d, count); });
+    if (directions == 1)
+      emitDirection(0, count);
+    else
+      for (int64_t d = 0; d < directions; ++d)
+        when(equal(direction, d), [&] { emitDirection(d, count); });
     forElements([&](Value i) {
       write(out, {index(steps), direction, sample, i}, read(state, {i}));
       if (isLstm())
@@ -73,56 +72,26 @@ private:
   bool resetsBefore() { return isGru() && !layer.getHiddenBias(); }
 
   void openFunction() {
-    SmallVector<Type> types;
-    SmallVector<RankedTensorType> tensors;
-    for (Type type : kernel.getArgumentTypes()) {
-      tensors.push_back(cast<RankedTensorType>(type));
-      types.push_back(MemRefType::get(
-          {tensors.back().getNumElements()}, tensors.back().getElementType(),
-          MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kGlobalSpace)));
-    }
-    b.setInsertionPointToEnd(target.getBody());
-    auto func =
-        func::FuncOp::create(b, kernel.getName(), b.getFunctionType(types, {}));
-    func->setAttr(kGridAttr,
-                  b.getDictionaryAttr(b.getNamedAttr(
-                      "threads", b.getI64IntegerAttr(kRecurrentThreads))));
-    Block *entry = func.addEntryBlock();
-    for (unsigned i = 0; i < types.size(); ++i) {
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                      b.getUnitAttr());
-      arrays[kernel.getArgument(i)] = {entry->getArgument(i),
-                                       getDenseStrides(tensors[i].getShape())};
-    }
+    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
+    b.setInsertionPoint(func.getBody().front().getTerminator());
+    for (auto [tensor, memref] :
+         llvm::zip_equal(kernel.getArguments(), func.getArguments()))
+      addArray(tensor, memref);
     out = arrays[kernel.getArguments().back()];
-    b.setInsertionPointToEnd(entry);
-    auto returned = func::ReturnOp::create(b);
-    b.setInsertionPoint(returned);
     for (auto constant : kernel.getOps<nn::ConstantOp>())
-      addTable(constant);
+      addArray(constant.getResult(),
+               declareTable(b, b.getLoc(), target,
+                            kernel.getName() + "_table" + Twine(tables++),
+                            cast<DenseElementsAttr>(constant.getValue()),
+                            b.getI64IntegerAttr(kGlobalSpace)));
   }
 
-  void addTable(nn::ConstantOp constant) {
-    auto values = cast<DenseElementsAttr>(constant.getValue());
-    auto flat = RankedTensorType::get({values.getNumElements()},
-                                      values.getElementType());
-    auto type = MemRefType::get(flat.getShape(), flat.getElementType(),
-                                MemRefLayoutAttrInterface(),
-                                b.getI64IntegerAttr(kGlobalSpace));
-    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
-    auto global = memref::GlobalOp::create(
-        top, kernel.getLoc(),
-        (kernel.getName() + "_table" + Twine(tables++)).str(),
-        top.getStringAttr("private"), type, values.reshape(flat),
-        /*constant=*/true, top.getI64IntegerAttr(64));
-    arrays[constant.getResult()] = {
-        memref::GetGlobalOp::create(b, type, global.getSymName()),
-        getDenseStrides(values.getType().getShape())};
+  void addArray(Value tensor, Value memref) {
+    arrays[tensor] = {
+        memref,
+        getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape())};
   }
 
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
   Value equal(Value a, int64_t value) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, index(value));
   }
@@ -136,15 +105,10 @@ private:
   }
 
   Array allocate(StringRef what, int64_t elements) {
-    auto type =
-        MemRefType::get({elements}, b.getF32Type(), MemRefLayoutAttrInterface(),
-                        b.getI64IntegerAttr(kSharedSpace));
-    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
-    auto global = memref::GlobalOp::create(
-        top, kernel.getLoc(), (kernel.getName() + "_" + what).str(),
-        top.getStringAttr("private"), type, top.getUnitAttr(),
-        /*constant=*/false, top.getI64IntegerAttr(kVectorBytes));
-    return {memref::GetGlobalOp::create(b, type, global.getSymName()), {1}};
+    return {declareShared(b, b.getLoc(), target,
+                          (kernel.getName() + "_" + what).str(), elements,
+                          b.getF32Type()),
+            {1}};
   }
 
   Value place(const Array &array, ArrayRef<Value> indices) {
@@ -173,26 +137,9 @@ private:
 
   void barrier() { NVVM::Barrier0Op::create(b); }
 
-  template <typename Fn> void where(Value condition, bool always, Fn body) {
-    if (always)
-      return body();
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    body();
-  }
-
-  template <typename Fn>
-  void loop(Value from, int64_t to, int64_t by, Fn body) {
-    auto each = scf::ForOp::create(b, from, index(to), index(by));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(each.getBody()->getTerminator());
-    body(each.getInductionVar());
-  }
-
   /// The elements of the state, dealt out to the block's threads.
   template <typename Fn> void forElements(Fn body) {
-    loop(thread, hidden, kRecurrentThreads, body);
+    loop(thread, index(hidden), kRecurrentThreads, body);
   }
 
   /// How many steps the sequence has.
@@ -206,7 +153,7 @@ private:
   }
 
   void emitDirection(int64_t d, Value count) {
-    loop(index(0), steps, 1, [&](Value step) {
+    loop(index(0), index(steps), 1, [&](Value step) {
       Value active =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ult, step, count);
       auto branch = scf::IfOp::create(b, active, /*withElseRegion=*/true);
@@ -233,7 +180,7 @@ private:
   void multiply(const Array &from, int64_t first, int64_t last) {
     Value warp = arith::DivUIOp::create(b, thread, index(kWarp));
     Value lane = arith::RemUIOp::create(b, thread, index(kWarp));
-    loop(shifted(warp, first), last, kRecurrentThreads / kWarp,
+    loop(shifted(warp, first), index(last), kRecurrentThreads / kWarp,
          [&](Value row) { multiplyRow(from, row, lane); });
     barrier();
   }
@@ -253,7 +200,7 @@ private:
                            [&](OpBuilder &at, Value x, Value y) -> Value {
                              return arith::AddFOp::create(at, b.getLoc(), x, y);
                            });
-    where(equal(lane, 0), false, [&] { write(sums, {row}, sum); });
+    when(equal(lane, 0), [&] { write(sums, {row}, sum); });
   }
 
   Value input(Value time, Value i, int64_t gate) {
@@ -332,7 +279,6 @@ private:
   func::FuncOp kernel;
   nn::RecurrentOp layer;
   ModuleOp target;
-  ImplicitLocOpBuilder b;
   const int64_t steps, batch, directions, hidden, gates;
   llvm::DenseMap<Value, Array> arrays;
   Array out, state, sums, reset, cell;
