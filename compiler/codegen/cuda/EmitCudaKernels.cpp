@@ -37,26 +37,37 @@ private:
     ModuleOp module = getOperation();
     const SmallVector<func::FuncOp> kernels =
         llvm::to_vector(module.getOps<func::FuncOp>());
-    for (func::FuncOp kernel : kernels) {
-      if (isGroup(kernel)) {
-        if (failed(emitGroup(kernel, module)))
-          return signalPassFailure();
-        continue;
-      }
-      // Only groups have its code.
-      if (kernel.isPrivate())
-        continue;
-      if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
-        if (failed(kind->emit(kernel, module)))
-          return signalPassFailure();
-        continue;
-      }
-      FailureOr<GridSchedule> schedule = readGrid(kernel);
-      if (failed(schedule) || failed(emitGrid(kernel, *schedule, module)))
+    for (func::FuncOp kernel : kernels)
+      if (failed(emit(kernel)))
         return signalPassFailure();
-    }
     for (func::FuncOp kernel : kernels)
       kernel.erase();
+  }
+
+  LogicalResult emit(func::FuncOp kernel) {
+    if (isGroup(kernel))
+      return emitGroup(kernel, getOperation());
+    // Only groups have its code.
+    if (kernel.isPrivate())
+      return success();
+    if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
+      if (failed(checkBlocks(kernel, kind->countBlocks(kernel))))
+        return failure();
+      kind->emit(kernel, getOperation());
+      return success();
+    }
+    FailureOr<GridSchedule> schedule = readGrid(kernel);
+    if (failed(schedule) || failed(checkBlocks(kernel, schedule->getBlocks())))
+      return failure();
+    emitGrid(kernel, *schedule, getOperation());
+    return success();
+  }
+
+  LogicalResult checkBlocks(func::FuncOp kernel, int64_t blocks) {
+    if (blocks > std::numeric_limits<int32_t>::max())
+      return kernel.emitError(
+          "the kernel has more blocks than a grid can have");
+    return success();
   }
 };
 

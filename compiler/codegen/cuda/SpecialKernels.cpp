@@ -20,85 +20,53 @@ using namespace mlir;
 namespace partita::codegen::cuda {
 namespace {
 
-/// Operands and results do not overlap.
-struct Apart {
-  static SmallVector<int64_t> getInPlace(func::FuncOp) { return {}; }
-};
+/// The kind of the op that `find` finds in a body.
+template <auto find, auto emit>
+constexpr SpecialKernel makeKind(int64_t threads,
+                                 decltype(SpecialKernel::check) check = {}) {
+  return {[](Block &body) { return bool(find(body)); },
+          [](func::FuncOp kernel) { return countBlocks(find(kernel.front())); },
+          [](func::FuncOp kernel) -> SmallVector<int64_t> {
+            auto op = find(kernel.front());
+            if constexpr (requires { getInPlace(op); })
+              return getInPlace(op);
+            else
+              return {};
+          },
+          threads,
+          check,
+          [](func::FuncOp kernel, ModuleOp target) {
+            emit(kernel, find(kernel.front()), target);
+          }};
+}
 
-struct Recurrent : Apart {
-  static constexpr int64_t kThreads = kRecurrentThreads;
-  static auto find(auto place) { return getRecurrentLayer(place); }
-  static LogicalResult check(nn::ClusterOp cluster) {
-    return checkRecurrentKernel(cluster, find(cluster));
-  }
-  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
-    emitRecurrent(kernel, find(kernel), target);
-    return success();
-  }
-};
+constexpr SpecialKernel kKernels[] = {
+    makeKind<getRecurrentLayer, emitRecurrent>(kRecurrentThreads,
+                                               checkRecurrentKernel),
+    makeKind<getLongScan, emitScan>(kScanThreads),
+    makeKind<getSelection, emitSelect>(kSelectThreads),
+    makeKind<getRowScatter, emitScatter>(kScatterThreads)};
 
-struct Scan : Apart {
-  static constexpr int64_t kThreads = kScanThreads;
-  static auto find(auto place) { return getLongScan(place); }
-  static LogicalResult check(nn::ClusterOp) { return success(); }
-  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
-    return emitScan(kernel, find(kernel), target);
-  }
-};
-
-struct Selection : Apart {
-  static constexpr int64_t kThreads = kSelectThreads;
-  static auto find(auto place) { return getSelection(place); }
-  static LogicalResult check(nn::ClusterOp) { return success(); }
-  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
-    return emitSelect(kernel, find(kernel), target);
-  }
-};
-
-struct RowScatter {
-  static constexpr int64_t kThreads = kScatterThreads;
-  static SmallVector<int64_t> getInPlace(func::FuncOp kernel) {
-    return cuda::getInPlace(getRowScatter(kernel));
-  }
-  static auto find(auto place) { return getRowScatter(place); }
-  static LogicalResult check(nn::ClusterOp) { return success(); }
-  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
-    return emitScatter(kernel, find(kernel), target);
-  }
-};
-
-template <typename Kind>
-constexpr SpecialKernel kKernel = {
-    [](nn::ClusterOp cluster) { return bool(Kind::find(cluster)); },
-    [](func::FuncOp kernel) { return bool(Kind::find(kernel)); },
-    [](func::FuncOp kernel) { return countBlocks(Kind::find(kernel)); },
-    Kind::getInPlace,
-    Kind::kThreads,
-    Kind::check,
-    Kind::emit};
-
-constexpr SpecialKernel kKernels[] = {kKernel<Recurrent>, kKernel<Scan>,
-                                      kKernel<Selection>, kKernel<RowScatter>};
+const SpecialKernel *findKind(Block &body) {
+  for (const SpecialKernel &kind : kKernels)
+    if (kind.is(body))
+      return &kind;
+  return nullptr;
+}
 
 } // namespace
 
 const SpecialKernel *findSpecialKernel(nn::ClusterOp cluster) {
-  for (const SpecialKernel &kind : kKernels)
-    if (kind.isCluster(cluster))
-      return &kind;
-  return nullptr;
+  return findKind(cluster.getBody().front());
 }
 
 const SpecialKernel *findSpecialKernel(func::FuncOp kernel) {
-  for (const SpecialKernel &kind : kKernels)
-    if (kind.isFunction(kernel))
-      return &kind;
-  return nullptr;
+  return kernel.isExternal() ? nullptr : findKind(kernel.front());
 }
 
 FailureOr<func::FuncOp> buildSpecialKernel(OpBuilder &b, nn::ClusterOp cluster,
                                            const SpecialKernel &kind) {
-  if (failed(kind.check(cluster)))
+  if (kind.check && failed(kind.check(cluster)))
     return failure();
   SmallVector<Type> types(cluster.getOperandTypes());
   llvm::append_range(types, cluster.getResultTypes());

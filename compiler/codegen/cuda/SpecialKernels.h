@@ -24,8 +24,8 @@ namespace partita::codegen::cuda {
 /// A kind of kernel. What is asked of a cluster or a function holds if it is of
 /// this kind.
 struct SpecialKernel {
-  bool (*isCluster)(nn::ClusterOp cluster);
-  bool (*isFunction)(mlir::func::FuncOp kernel);
+  /// Whether the body of a cluster, or of a function, is of this kind.
+  bool (*is)(mlir::Block &body);
   /// Blocks of the grid.
   int64_t (*countBlocks)(mlir::func::FuncOp kernel);
   /// Pairs (operand, result) that may overlap.
@@ -33,9 +33,10 @@ struct SpecialKernel {
   /// Threads of a block.
   int64_t threads;
   /// Fails, with a diagnostic, if there is no such kernel for the cluster.
+  /// Null: there always is.
   mlir::LogicalResult (*check)(nn::ClusterOp cluster);
   /// Appends what each thread does to `target`, under the kernel's name.
-  mlir::LogicalResult (*emit)(mlir::func::FuncOp kernel, mlir::ModuleOp target);
+  void (*emit)(mlir::func::FuncOp kernel, mlir::ModuleOp target);
 };
 
 /// The kind of a cluster, or of a kernel's function; null: stages of a grid.

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -199,10 +198,8 @@ void alignVectors(func::FuncOp func,
       [&](vector::StoreOp op) { align(op, op.getBase(), op.getVectorType()); });
 }
 
-FailureOr<func::FuncOp>
-emitGrid(func::FuncOp kernel, const GridSchedule &schedule, ModuleOp target) {
-  if (schedule.getBlocks() > std::numeric_limits<int32_t>::max())
-    return kernel.emitError("the kernel has more blocks than a grid can have");
+void emitGrid(func::FuncOp kernel, const GridSchedule &schedule,
+              ModuleOp target) {
   func::FuncOp func = declareKernel(kernel, schedule.kernel.inPlace, target);
   OpBuilder b(func.getBody().front().getTerminator());
   Value block = NVVM::BlockIdXOp::create(b, kernel.getLoc(), b.getI32Type());
@@ -213,7 +210,6 @@ emitGrid(func::FuncOp kernel, const GridSchedule &schedule, ModuleOp target) {
     if (kernel.getArgAttr(argument.getArgNumber(), kUnalignedAttr))
       unaligned.insert(argument);
   alignVectors(func, unaligned);
-  return func;
 }
 
 } // namespace partita::codegen::cuda

@@ -20,9 +20,8 @@
 namespace partita::codegen::cuda {
 
 /// Appends the kernel to `target` under the same name.
-mlir::FailureOr<mlir::func::FuncOp> emitGrid(mlir::func::FuncOp kernel,
-                                             const GridSchedule &schedule,
-                                             mlir::ModuleOp target);
+void emitGrid(mlir::func::FuncOp kernel, const GridSchedule &schedule,
+              mlir::ModuleOp target);
 
 /// Appends a kernel with an empty body to `target`: the arguments of `kernel`,
 /// on flat buffers. `inPlace`: pairs (operand, result) that may overlap.

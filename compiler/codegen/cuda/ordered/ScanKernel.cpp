@@ -7,6 +7,13 @@
 
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
 
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
+#include "dialects/nn/fold/ScalarEmit.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -18,25 +25,143 @@ bool isLongScan(nn::ScanOp scan) {
   return scan.getType().getDimSize(scan.getDim()) >= kLongScan;
 }
 
-static nn::ScanOp getOnlyScan(Block &body) {
+nn::ScanOp getLongScan(Block &body) {
   if (!llvm::hasSingleElement(body.without_terminator()))
     return {};
   auto scan = dyn_cast<nn::ScanOp>(body.front());
   return scan && isLongScan(scan) ? scan : nn::ScanOp();
 }
 
-nn::ScanOp getLongScan(nn::ClusterOp cluster) {
-  return getOnlyScan(cluster.getBody().front());
-}
-
-nn::ScanOp getLongScan(func::FuncOp kernel) {
-  return kernel.isExternal() ? nn::ScanOp()
-                             : getOnlyScan(kernel.getBody().front());
-}
-
 int64_t countBlocks(nn::ScanOp scan) {
   RankedTensorType type = scan.getType();
   return type.getNumElements() / type.getDimSize(scan.getDim());
+}
+
+namespace {
+
+constexpr int64_t kElementsOfThread = 4, kWarps = kScanThreads / kWarp;
+
+class ScanEmitter : ThreadBuilder {
+public:
+  ScanEmitter(func::FuncOp kernel, nn::ScanOp scan, ModuleOp target)
+      : ThreadBuilder(scan.getLoc(), kernel.getContext()), scan(scan),
+        element(scan.getType().getElementType()),
+        length(scan.getType().getDimSize(scan.getDim())) {
+    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
+    b.setInsertionPoint(func.getBody().front().getTerminator());
+    from = func.getArgument(0);
+    to = func.getArgument(1);
+    partials =
+        declareShared(b, b.getLoc(), target,
+                      (kernel.getName() + "_warps").str(), kWarps, element);
+    for (int64_t dim = scan.getDim() + 1; dim < scan.getType().getRank(); ++dim)
+      inner *= scan.getType().getDimSize(dim);
+  }
+
+  void emit() {
+    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+    lane = arith::RemUIOp::create(b, thread, number(kWarp));
+    warp = arith::DivUIOp::create(b, thread, number(kWarp));
+    Value row = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    // Rows of the dimensions before the scanned one, then of those behind it.
+    base =
+        add(mul(arith::DivUIOp::create(b, row, index(inner)), length * inner),
+            arith::RemUIOp::create(b, row, index(inner)));
+    neutral = arith::ConstantOp::create(
+        b, nn::getNeutralElement(scan.getKind(), element));
+    auto loop = scf::ForOp::create(b, index(0), index(length),
+                                   index(kScanThreads * kElementsOfThread),
+                                   ValueRange{neutral});
+    b.setInsertionPointToEnd(loop.getBody());
+    Value next = emitPart(loop.getInductionVar(), loop.getRegionIterArg(0));
+    scf::YieldOp::create(b, next);
+  }
+
+private:
+  /// Scans the elements from `first` on, of all threads. Returns what is before
+  /// the next ones.
+  Value emitPart(Value first, Value carried) {
+    SmallVector<Value> places, isInside, scanned;
+    Value place = add(first, mul(toIndex(thread), kElementsOfThread));
+    for (int64_t i = 0; i < kElementsOfThread; ++i) {
+      places.push_back(add(place, index(i)));
+      isInside.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                               places[i], index(length)));
+      Value safe = arith::MinUIOp::create(b, places[i], index(length - 1));
+      Value x = memref::LoadOp::create(b, from, getAddress(safe));
+      x = arith::SelectOp::create(b, isInside[i], x, neutral);
+      scanned.push_back(i == 0 ? x : combine(scanned[i - 1], x));
+    }
+    // Those of the warp up to this thread.
+    Value warpAll = scanned.back();
+    for (int64_t distance = 1; distance < kWarp; distance *= 2)
+      warpAll = where(atLeast(lane, distance),
+                      combine(fromBelow(warpAll, distance), warpAll), warpAll);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                                         number(kWarp - 1));
+    when(isLast,
+         [&] { memref::StoreOp::create(b, warpAll, partials, toIndex(warp)); });
+    NVVM::Barrier0Op::create(b);
+    Value before = carried, all = carried;
+    for (int64_t i = 0; i < kWarps; ++i) {
+      all = combine(all, memref::LoadOp::create(b, partials, index(i)));
+      before = where(atLeast(warp, i + 1), all, before);
+    }
+    before =
+        where(atLeast(lane, 1), combine(before, fromBelow(warpAll, 1)), before);
+    for (int64_t i = 0; i < kElementsOfThread; ++i)
+      when(isInside[i], [&] {
+        memref::StoreOp::create(b, combine(before, scanned[i]), to,
+                                getAddress(places[i]));
+      });
+    // Nobody writes the next sums of warps before all have read these.
+    NVVM::Barrier0Op::create(b);
+    return all;
+  }
+
+  Value combine(Value all, Value x) {
+    switch (scan.getKind()) {
+    case nn::ReduceKind::sum:
+      return nn::scalar::add(b, b.getLoc(), all, x);
+    case nn::ReduceKind::prod:
+      return nn::scalar::mul(b, b.getLoc(), all, x);
+    case nn::ReduceKind::max:
+      return nn::scalar::max(b, b.getLoc(), all, x, element);
+    case nn::ReduceKind::min:
+      return nn::scalar::min(b, b.getLoc(), all, x, element);
+    }
+    return {};
+  }
+
+  /// The value of an earlier thread of the warp, if there is one.
+  Value fromBelow(Value x, int64_t distance) {
+    return shuffle(b, b.getLoc(), x, NVVM::ShflKind::up, distance);
+  }
+
+  Value where(Value condition, Value x, Value otherwise) {
+    return arith::SelectOp::create(b, condition, x, otherwise);
+  }
+  Value atLeast(Value x, int64_t least) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, x,
+                                 number(least));
+  }
+  Value getAddress(Value place) { return add(base, mul(place, inner)); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, int64_t factor) {
+    return arith::MulIOp::create(b, x, index(factor));
+  }
+
+  nn::ScanOp scan;
+  const Type element;
+  const int64_t length;
+  int64_t inner = 1; ///< from one element of a row to the next
+  Value from, to, partials, thread, lane, warp, base, neutral;
+};
+
+} // namespace
+
+void emitScan(func::FuncOp kernel, nn::ScanOp scan, ModuleOp target) {
+  ScanEmitter(kernel, scan, target).emit();
 }
 
 } // namespace partita::codegen::cuda

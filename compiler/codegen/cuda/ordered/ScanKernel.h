@@ -30,17 +30,15 @@ inline constexpr int64_t kScanThreads = 256;
 /// Whether a block scans a row.
 bool isLongScan(nn::ScanOp scan);
 
-/// The long scan that is all that a cluster computes, or a kernel's function;
-/// or null.
-nn::ScanOp getLongScan(nn::ClusterOp cluster);
-nn::ScanOp getLongScan(mlir::func::FuncOp kernel);
+/// The long scan that is all that a body computes, or null.
+nn::ScanOp getLongScan(mlir::Block &body);
 
 /// Blocks of the kernel's grid: the rows.
 int64_t countBlocks(nn::ScanOp scan);
 
 /// Appends what each thread does to `target`, under the kernel's name.
-mlir::LogicalResult emitScan(mlir::func::FuncOp kernel, nn::ScanOp scan,
-                             mlir::ModuleOp target);
+void emitScan(mlir::func::FuncOp kernel, nn::ScanOp scan,
+              mlir::ModuleOp target);
 
 } // namespace partita::codegen::cuda
 

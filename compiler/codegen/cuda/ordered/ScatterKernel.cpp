@@ -7,6 +7,13 @@
 
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
+#include "dialects/nn/fold/ScalarEmit.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -36,7 +43,7 @@ bool isRowScatter(nn::ScatterOp scatter) {
 }
 
 /// The last op of the body, if everything before it is what it adds to.
-static nn::ScatterOp getOnlyScatter(Block &body) {
+nn::ScatterOp getRowScatter(Block &body) {
   auto scatter =
       dyn_cast_or_null<nn::ScatterOp>(body.getTerminator()->getPrevNode());
   if (!scatter || !isRowScatter(scatter) ||
@@ -49,15 +56,6 @@ static nn::ScatterOp getOnlyScatter(Block &body) {
     if (&op != scatter && &op != scatter.getX().getDefiningOp())
       return {};
   return scatter;
-}
-
-nn::ScatterOp getRowScatter(nn::ClusterOp cluster) {
-  return getOnlyScatter(cluster.getBody().front());
-}
-
-nn::ScatterOp getRowScatter(func::FuncOp kernel) {
-  return kernel.isExternal() ? nn::ScatterOp()
-                             : getOnlyScatter(kernel.getBody().front());
 }
 
 int64_t countRowsOfBlock(nn::ScatterOp scatter) {
@@ -74,6 +72,149 @@ SmallVector<int64_t> getInPlace(nn::ScatterOp scatter) {
   if (auto upon = dyn_cast<BlockArgument>(scatter.getX()))
     return {upon.getArgNumber(), 0};
   return {};
+}
+
+namespace {
+
+class ScatterEmitter : ThreadBuilder {
+public:
+  ScatterEmitter(func::FuncOp kernel, nn::ScatterOp scatter, ModuleOp target)
+      : ThreadBuilder(scatter.getLoc(), kernel.getContext()), scatter(scatter),
+        columns(scatter.getType().getDimSize(1)),
+        updates(scatter.getPlaces().getType().getDimSize(0)) {
+    func::FuncOp func = declareKernel(kernel, getInPlace(scatter), target);
+    b.setInsertionPoint(func.getBody().front().getTerminator());
+    auto argument = [&](Value tensor) -> Value {
+      return func.getArgument(cast<BlockArgument>(tensor).getArgNumber());
+    };
+    places = argument(scatter.getPlaces());
+    from = argument(scatter.getUpdates());
+    if (isa<BlockArgument>(scatter.getX()))
+      upon = argument(scatter.getX());
+    to = func.getArgument(func.getNumArguments() - 1);
+    found = declareShared(b, b.getLoc(), target,
+                          (kernel.getName() + "_found").str(), kWarps,
+                          b.getI32Type());
+  }
+
+  void emit() {
+    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+    first = arith::MulIOp::create(
+        b, toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type())),
+        index(countRowsOfBlock(scatter)));
+    Value end = arith::MinUIOp::create(
+        b, arith::AddIOp::create(b, first, index(countRowsOfBlock(scatter))),
+        index(scatter.getType().getDimSize(0)));
+    count = arith::SubIOp::create(b, end, first);
+    loop(first, end, 1, [&](Value row) {
+      overColumns(row, [&](Value, Value place) {
+        memref::StoreOp::create(b, read(place), to, place);
+      });
+    });
+    loop(index(0), index(updates), kScatterThreads,
+         [&](Value begin) { addTurn(begin); });
+  }
+
+private:
+  static constexpr int64_t kWarps = kScatterThreads / kWarp;
+
+  /// What the result is before the first update.
+  Value read(Value place) {
+    if (upon)
+      return memref::LoadOp::create(b, upon, place);
+    auto constant = scatter.getX().getDefiningOp<nn::ConstantOp>();
+    return arith::ConstantOp::create(
+        b, cast<DenseElementsAttr>(constant.getValue())
+               .getSplatValue<TypedAttr>());
+  }
+
+  /// Adds those of the updates from `begin` on, one a thread, that go to rows
+  /// of this block, in their order.
+  void addTurn(Value begin) {
+    Value lane = arith::RemUIOp::create(b, thread, number(kWarp)),
+          warp = arith::DivUIOp::create(b, thread, number(kWarp));
+    Value mask =
+        NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), isMine(begin),
+                                 NVVM::VoteSyncKind::ballot);
+    when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
+         [&] { memref::StoreOp::create(b, mask, found, toIndex(warp)); });
+    NVVM::Barrier0Op::create(b);
+    loop(index(0), index(kWarps), 1, [&](Value warp) {
+      Value ofWarp = arith::AddIOp::create(
+          b, begin, arith::MulIOp::create(b, warp, index(kWarp)));
+      overBits(memref::LoadOp::create(b, found, warp), [&](Value bit) {
+        addUpdate(arith::AddIOp::create(b, ofWarp, toIndex(bit)));
+      });
+    });
+    // Nobody writes those of the next turn before all have read these.
+    NVVM::Barrier0Op::create(b);
+  }
+
+  /// Whether this thread's update of a turn goes to a row of this block.
+  Value isMine(Value begin) {
+    Value update = arith::AddIOp::create(b, begin, toIndex(thread));
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, update,
+                                          index(updates));
+    Value last = arith::MinUIOp::create(b, update, index(updates - 1));
+    Type i64 = b.getI64Type();
+    Value place = memref::LoadOp::create(b, places, last);
+    Value behind = arith::SubIOp::create(
+        b, place, arith::IndexCastUIOp::create(b, i64, first));
+    Value isInside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, behind,
+                              arith::IndexCastUIOp::create(b, i64, count));
+    return arith::AndIOp::create(b, isThere, isInside);
+  }
+
+  void addUpdate(Value update) {
+    Value row = arith::IndexCastUIOp::create(
+        b, b.getIndexType(),
+        memref::LoadOp::create(b, places, ValueRange{update}));
+    Value begin = arith::MulIOp::create(b, update, index(columns));
+    overColumns(row, [&](Value column, Value place) {
+      Value all = memref::LoadOp::create(b, to, place);
+      Value x = memref::LoadOp::create(
+          b, from, ValueRange{arith::AddIOp::create(b, begin, column)});
+      memref::StoreOp::create(b, nn::scalar::add(b, b.getLoc(), all, x), to,
+                              place);
+    });
+  }
+
+  /// The numbers of the bits of a mask, the lowest first.
+  template <typename Fn> void overBits(Value mask, Fn emit) {
+    Type i32 = b.getI32Type();
+    auto bits = scf::WhileOp::create(b, TypeRange{i32}, ValueRange{mask});
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.createBlock(&bits.getBefore(), {}, i32, b.getLoc());
+    Value left = before->getArgument(0);
+    scf::ConditionOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, left, number(0)),
+        left);
+    Block *after = b.createBlock(&bits.getAfter(), {}, i32, b.getLoc());
+    left = after->getArgument(0);
+    emit(LLVM::CountTrailingZerosOp::create(b, i32, left,
+                                            /*is_zero_poison=*/true));
+    Value others = arith::SubIOp::create(b, left, number(1));
+    scf::YieldOp::create(b, ValueRange{arith::AndIOp::create(b, left, others)});
+  }
+
+  /// The same threads have the same columns each time.
+  template <typename Fn> void overColumns(Value row, Fn emit) {
+    Value base = arith::MulIOp::create(b, row, index(columns));
+    loop(toIndex(thread), index(columns), kScatterThreads, [&](Value column) {
+      emit(column, arith::AddIOp::create(b, base, column));
+    });
+  }
+
+  nn::ScatterOp scatter;
+  const int64_t columns, updates;
+  Value places, from, upon, to, found, thread, first, count;
+};
+
+} // namespace
+
+void emitScatter(func::FuncOp kernel, nn::ScatterOp scatter, ModuleOp target) {
+  ScatterEmitter(kernel, scatter, target).emit();
 }
 
 } // namespace partita::codegen::cuda

@@ -33,10 +33,9 @@ inline constexpr int64_t kScatterThreads = 256;
 /// sum, in elements of 32 or 64 bits, where rows are long and there are many.
 bool isRowScatter(nn::ScatterOp scatter);
 
-/// The op that is all that a cluster computes, or a kernel's function, if it is
-/// such a scatter, upon a tensor or a constant number; or null.
-nn::ScatterOp getRowScatter(nn::ClusterOp cluster);
-nn::ScatterOp getRowScatter(mlir::func::FuncOp kernel);
+/// The op that is all that a body computes, if it is such a scatter, upon a
+/// tensor or a constant number; or null.
+nn::ScatterOp getRowScatter(mlir::Block &body);
 
 /// Rows that a block makes: fewer where there would be too few blocks to fill a
 /// GPU.
@@ -50,8 +49,8 @@ int64_t countBlocks(nn::ScatterOp scatter);
 llvm::SmallVector<int64_t> getInPlace(nn::ScatterOp scatter);
 
 /// Appends what each thread does to `target`, under the kernel's name.
-mlir::LogicalResult emitScatter(mlir::func::FuncOp kernel,
-                                nn::ScatterOp scatter, mlir::ModuleOp target);
+void emitScatter(mlir::func::FuncOp kernel, nn::ScatterOp scatter,
+                 mlir::ModuleOp target);
 
 } // namespace partita::codegen::cuda
 

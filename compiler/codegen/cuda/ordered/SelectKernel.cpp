@@ -7,6 +7,12 @@
 
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -18,24 +24,171 @@ bool isSelected(nn::TopKOp topK) {
          count * (columns + kPassElements) < columns * columns;
 }
 
-static nn::TopKOp getOnlySelection(Block &body) {
+nn::TopKOp getSelection(Block &body) {
   if (!llvm::hasSingleElement(body.without_terminator()))
     return {};
   auto topK = dyn_cast<nn::TopKOp>(body.front());
   return topK && isSelected(topK) ? topK : nn::TopKOp();
 }
 
-nn::TopKOp getSelection(nn::ClusterOp cluster) {
-  return getOnlySelection(cluster.getBody().front());
-}
-
-nn::TopKOp getSelection(func::FuncOp kernel) {
-  return kernel.isExternal() ? nn::TopKOp()
-                             : getOnlySelection(kernel.getBody().front());
-}
-
 int64_t countBlocks(nn::TopKOp topK) {
   return topK.getX().getType().getDimSize(0);
+}
+
+namespace {
+
+class SelectEmitter : ThreadBuilder {
+public:
+  SelectEmitter(func::FuncOp kernel, nn::TopKOp topK, ModuleOp target)
+      : ThreadBuilder(topK.getLoc(), kernel.getContext()), topK(topK),
+        element(topK.getX().getType().getElementType()),
+        columns(topK.getX().getType().getDimSize(1)),
+        count(topK.getType().getDimSize(1)) {
+    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
+    b.setInsertionPoint(func.getBody().front().getTerminator());
+    from = func.getArgument(0);
+    to = func.getArgument(1);
+    auto declare = [&](StringRef what, Type type) {
+      return declareShared(b, b.getLoc(), target,
+                           (kernel.getName() + what).str(), kWarps, type);
+    };
+    elements = declare("_elements", element);
+    places = declare("_places", b.getI32Type());
+  }
+
+  void emit() {
+    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+    Value row = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    base = arith::MulIOp::create(b, row, index(columns));
+    Value first = arith::MulIOp::create(b, row, index(count));
+    Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    auto passes = scf::ForOp::create(b, index(0), index(count), index(1),
+                                     ValueRange{any, number(-1)});
+    b.setInsertionPointToEnd(passes.getBody());
+    Candidate chosen =
+        emitPass({passes.getRegionIterArg(0), passes.getRegionIterArg(1)});
+    Value isWriter =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, number(0));
+    when(isWriter, [&] {
+      Value place = arith::ExtUIOp::create(b, b.getI64Type(), chosen.place);
+      memref::StoreOp::create(b, place, to,
+                              ValueRange{arith::AddIOp::create(
+                                  b, first, passes.getInductionVar())});
+    });
+    scf::YieldOp::create(b, ValueRange{chosen.element, chosen.place});
+  }
+
+private:
+  static constexpr int64_t kWarps = kSelectThreads / kWarp;
+
+  /// An element of the row, and its column; a negative one: none.
+  struct Candidate {
+    Value element, place;
+  };
+
+  /// The first element behind the last one that was chosen.
+  Candidate emitPass(Candidate last) {
+    Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    auto loop =
+        scf::ForOp::create(b, toIndex(thread), index(columns),
+                           index(kSelectThreads), ValueRange{any, number(-1)});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(loop.getBody());
+      Value column = loop.getInductionVar();
+      Candidate x{
+          memref::LoadOp::create(
+              b, from, ValueRange{arith::AddIOp::create(b, base, column)}),
+          arith::IndexCastUIOp::create(b, b.getI32Type(), column)};
+      Value isBehind = arith::OrIOp::create(b, isNone(last), isBefore(last, x));
+      Candidate next = choose(
+          {loop.getRegionIterArg(0), loop.getRegionIterArg(1)}, x, isBehind);
+      scf::YieldOp::create(b, ValueRange{next.element, next.place});
+    }
+    Candidate best{loop.getResult(0), loop.getResult(1)};
+    // All threads of the warp, then of the block, agree: it is a total order.
+    for (int distance = kWarp / 2; distance > 0; distance /= 2)
+      best = join(best, {exchange(best.element, distance),
+                         exchange(best.place, distance)});
+    Value warp = arith::DivUIOp::create(b, thread, number(kWarp)),
+          lane = arith::RemUIOp::create(b, thread, number(kWarp));
+    when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
+         [&] {
+           Value slot = toIndex(warp);
+           memref::StoreOp::create(b, best.element, elements, slot);
+           memref::StoreOp::create(b, best.place, places, slot);
+         });
+    NVVM::Barrier0Op::create(b);
+    for (int64_t i = 0; i < kWarps; ++i) {
+      Candidate other{memref::LoadOp::create(b, elements, index(i)),
+                      memref::LoadOp::create(b, places, index(i))};
+      best = i == 0 ? other : join(best, other);
+    }
+    // Nobody writes those of the next pass before all have read these.
+    NVVM::Barrier0Op::create(b);
+    return best;
+  }
+
+  /// The first of two, either of which may be none.
+  Candidate join(Candidate x, Candidate other) {
+    Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                        other.place, number(0));
+    return choose(x, other, isOne);
+  }
+
+  /// `other`, if it is one and comes before `x`, or there is no `x`.
+  Candidate choose(Candidate x, Candidate other, Value isOne) {
+    Value isBetter = arith::OrIOp::create(b, isNone(x), isBefore(other, x));
+    isBetter = arith::AndIOp::create(b, isOne, isBetter);
+    return {arith::SelectOp::create(b, isBetter, other.element, x.element),
+            arith::SelectOp::create(b, isBetter, other.place, x.place)};
+  }
+
+  Value isNone(Candidate x) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x.place,
+                                 number(0));
+  }
+
+  /// Of equal elements the earlier one comes first.
+  Value isBefore(Candidate x, Candidate y) {
+    Value isLess = less(x.element, y.element),
+          isMore = less(y.element, x.element);
+    Value isEarlier =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x.place, y.place);
+    // If it comes neither before nor behind, it is equal.
+    Value isBehind = topK.getLargest() ? isLess : isMore;
+    Value isFirst = topK.getLargest() ? isMore : isLess;
+    Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    Value notBehind = arith::XOrIOp::create(b, isBehind, yes);
+    return arith::OrIOp::create(b, isFirst,
+                                arith::AndIOp::create(b, notBehind, isEarlier));
+  }
+
+  /// NaN is larger than all numbers.
+  Value less(Value x, Value y) {
+    if (!isa<FloatType>(element))
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+    Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, y, y);
+    Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);
+    return arith::OrIOp::create(b, below,
+                                arith::AndIOp::create(b, isNan, isNumber));
+  }
+
+  Value exchange(Value x, int distance) {
+    return shuffle(b, b.getLoc(), x, NVVM::ShflKind::bfly, distance);
+  }
+
+  nn::TopKOp topK;
+  const Type element;
+  const int64_t columns, count;
+  Value from, to, elements, places, thread, base;
+};
+
+} // namespace
+
+void emitSelect(func::FuncOp kernel, nn::TopKOp topK, ModuleOp target) {
+  SelectEmitter(kernel, topK, target).emit();
 }
 
 } // namespace partita::codegen::cuda

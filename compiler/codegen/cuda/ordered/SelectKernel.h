@@ -32,17 +32,16 @@ inline constexpr int64_t kPassElements = 4096;
 /// Whether a block takes a pass for each result.
 bool isSelected(nn::TopKOp topK);
 
-/// The op that is all that a cluster computes, or a kernel's function, if its
-/// results are selected; or null.
-nn::TopKOp getSelection(nn::ClusterOp cluster);
-nn::TopKOp getSelection(mlir::func::FuncOp kernel);
+/// The op that is all that a body computes, if its results are selected; or
+/// null.
+nn::TopKOp getSelection(mlir::Block &body);
 
 /// Blocks of the kernel's grid: the rows.
 int64_t countBlocks(nn::TopKOp topK);
 
 /// Appends what each thread does to `target`, under the kernel's name.
-mlir::LogicalResult emitSelect(mlir::func::FuncOp kernel, nn::TopKOp topK,
-                               mlir::ModuleOp target);
+void emitSelect(mlir::func::FuncOp kernel, nn::TopKOp topK,
+                mlir::ModuleOp target);
 
 } // namespace partita::codegen::cuda
 

@@ -7,16 +7,18 @@
 
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
-#include "compiler/codegen/cuda/grid/GridSchedule.h"
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
+#include "compiler/codegen/cuda/recurrent/GateFunction.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
 namespace partita::codegen::cuda {
 
-/// The layer, if there are only constants beside it.
-static nn::RecurrentOp getOnlyLayer(Block &body) {
+nn::RecurrentOp getRecurrentLayer(Block &body) {
   nn::RecurrentOp layer;
   for (Operation &op : body.without_terminator()) {
     auto found = dyn_cast<nn::RecurrentOp>(op);
@@ -27,20 +29,12 @@ static nn::RecurrentOp getOnlyLayer(Block &body) {
   return layer;
 }
 
-nn::RecurrentOp getRecurrentLayer(nn::ClusterOp cluster) {
-  return getOnlyLayer(cluster.getBody().front());
-}
-
-nn::RecurrentOp getRecurrentLayer(func::FuncOp kernel) {
-  return getOnlyLayer(kernel.getBody().front());
-}
-
 int64_t countBlocks(nn::RecurrentOp layer) {
   return layer.getNumDirections() * layer.getX().getType().getDimSize(1);
 }
 
-LogicalResult checkRecurrentKernel(nn::ClusterOp cluster,
-                                   nn::RecurrentOp layer) {
+LogicalResult checkRecurrentKernel(nn::ClusterOp cluster) {
+  nn::RecurrentOp layer = getRecurrentLayer(cluster.getBody().front());
   auto refuse = [&](const Twine &why) {
     return layer.emitError()
            << "'nn.recurrent' of node '" << nn::getNodeName(cluster)
@@ -56,6 +50,282 @@ LogicalResult checkRecurrentKernel(nn::ClusterOp cluster,
     return refuse("its states are " + Twine(bytes) +
                   " bytes, and shared memory has " + Twine(kMostSharedBytes));
   return success();
+}
+
+namespace {
+
+/// A tensor in memory, dense and row-major.
+struct Array {
+  Value memref;
+  SmallVector<int64_t> strides;
+};
+
+class RecurrentEmitter : ThreadBuilder {
+public:
+  RecurrentEmitter(func::FuncOp kernel, nn::RecurrentOp layer, ModuleOp target)
+      : ThreadBuilder(kernel.getLoc(), kernel.getContext()), kernel(kernel),
+        layer(layer), target(target), steps(layer.getNumSteps()),
+        batch(layer.getX().getType().getDimSize(1)),
+        directions(layer.getNumDirections()), hidden(layer.getHiddenSize()),
+        gates(nn::RecurrentOp::getNumGates(layer.getCell())) {}
+
+  void emit() {
+    openFunction();
+    Value sequence = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    direction = arith::DivUIOp::create(b, sequence, index(batch));
+    sample = arith::RemUIOp::create(b, sequence, index(batch));
+    thread = toIndex(NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    state = allocate("state", hidden);
+    sums = allocate("sums", gates * hidden);
+    if (resetsBefore())
+      reset = allocate("reset", hidden);
+    if (isLstm())
+      cell = allocate("cell", hidden);
+    forElements([&](Value i) {
+      write(state, {i}, readState(layer.getInitial(), i));
+      if (isLstm())
+        write(cell, {i}, readState(layer.getInitialCell(), i));
+    });
+    barrier();
+    Value count = getLength();
+    if (directions == 1)
+      emitDirection(0, count);
+    else
+      for (int64_t d = 0; d < directions; ++d)
+        when(equal(direction, d), [&] { emitDirection(d, count); });
+    forElements([&](Value i) {
+      write(out, {index(steps), direction, sample, i}, read(state, {i}));
+      if (isLstm())
+        write(out, {index(steps + 1), direction, sample, i}, read(cell, {i}));
+    });
+  }
+
+private:
+  bool isLstm() { return layer.getCell() == nn::Cell::lstm; }
+  bool isGru() { return layer.getCell() == nn::Cell::gru; }
+  /// A gru whose gate r multiplies the state before the product.
+  bool resetsBefore() { return isGru() && !layer.getHiddenBias(); }
+
+  void openFunction() {
+    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
+    b.setInsertionPoint(func.getBody().front().getTerminator());
+    for (auto [tensor, memref] :
+         llvm::zip_equal(kernel.getArguments(), func.getArguments()))
+      addArray(tensor, memref);
+    out = arrays[kernel.getArguments().back()];
+    for (auto constant : kernel.getOps<nn::ConstantOp>())
+      addArray(constant.getResult(),
+               declareTable(b, b.getLoc(), target,
+                            kernel.getName() + "_table" + Twine(tables++),
+                            cast<DenseElementsAttr>(constant.getValue()),
+                            b.getI64IntegerAttr(kGlobalSpace)));
+  }
+
+  void addArray(Value tensor, Value memref) {
+    arrays[tensor] = {
+        memref,
+        getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape())};
+  }
+
+  Value equal(Value a, int64_t value) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, index(value));
+  }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value oneMinus(Value x) {
+    return arith::SubFOp::create(b, emitFloat(b, 1), x);
+  }
+  Value shifted(Value i, int64_t by) {
+    return by == 0 ? i : arith::AddIOp::create(b, i, index(by)).getResult();
+  }
+
+  Array allocate(StringRef what, int64_t elements) {
+    return {declareShared(b, b.getLoc(), target,
+                          (kernel.getName() + "_" + what).str(), elements,
+                          b.getF32Type()),
+            {1}};
+  }
+
+  Value place(const Array &array, ArrayRef<Value> indices) {
+    Value sum;
+    for (auto [position, stride] : llvm::zip_equal(indices, array.strides)) {
+      Value part =
+          stride == 1
+              ? position
+              : arith::MulIOp::create(b, position, index(stride)).getResult();
+      sum = sum ? arith::AddIOp::create(b, sum, part).getResult() : part;
+    }
+    return sum;
+  }
+  Value read(const Array &array, ArrayRef<Value> indices) {
+    return memref::LoadOp::create(b, array.memref, place(array, indices));
+  }
+  void write(const Array &array, ArrayRef<Value> indices, Value x) {
+    memref::StoreOp::create(b, x, array.memref, place(array, indices));
+  }
+
+  /// An element of an initial state; 0 if there is none.
+  Value readState(Value tensor, Value i) {
+    return tensor ? read(arrays[tensor], {direction, sample, i})
+                  : emitFloat(b, 0);
+  }
+
+  void barrier() { NVVM::Barrier0Op::create(b); }
+
+  /// The elements of the state, dealt out to the block's threads.
+  template <typename Fn> void forElements(Fn body) {
+    loop(thread, index(hidden), kRecurrentThreads, body);
+  }
+
+  /// How many steps the sequence has.
+  Value getLength() {
+    if (!layer.getLengths())
+      return index(steps);
+    Value length = read(arrays[layer.getLengths()], {sample});
+    length = arith::IndexCastOp::create(b, b.getIndexType(), length);
+    length = arith::MaxSIOp::create(b, length, index(0));
+    return arith::MinSIOp::create(b, length, index(steps));
+  }
+
+  void emitDirection(int64_t d, Value count) {
+    loop(index(0), index(steps), 1, [&](Value step) {
+      Value active =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, step, count);
+      auto branch = scf::IfOp::create(b, active, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      Value time = step;
+      if (layer.getReversed()[d])
+        time = arith::SubIOp::create(
+            b, arith::SubIOp::create(b, count, index(1)), step);
+      emitStep(d, time);
+      b.setInsertionPoint(branch.elseBlock()->getTerminator());
+      forElements([&](Value i) {
+        write(out, {step, direction, sample, i}, emitFloat(b, 0));
+      });
+    });
+  }
+
+  nn::GateFunctionAttr function(int64_t d, int64_t which) {
+    const int64_t each = nn::RecurrentOp::getNumFunctions(layer.getCell());
+    return cast<nn::GateFunctionAttr>(layer.getFunctions()[d * each + which]);
+  }
+
+  /// sums[first, last) = weights . from: a warp for each row.
+  void multiply(const Array &from, int64_t first, int64_t last) {
+    Value warp = arith::DivUIOp::create(b, thread, index(kWarp));
+    Value lane = arith::RemUIOp::create(b, thread, index(kWarp));
+    loop(shifted(warp, first), index(last), kRecurrentThreads / kWarp,
+         [&](Value row) { multiplyRow(from, row, lane); });
+    barrier();
+  }
+
+  void multiplyRow(const Array &from, Value row, Value lane) {
+    auto each = scf::ForOp::create(b, lane, index(hidden), index(kWarp),
+                                   ValueRange{emitFloat(b, 0)});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(each.getBody());
+      Value k = each.getInductionVar();
+      Value weight = read(arrays[layer.getWeights()], {direction, row, k});
+      scf::YieldOp::create(
+          b, add(each.getRegionIterArg(0), mul(weight, read(from, {k}))));
+    }
+    Value sum = reduceWarp(b, b.getLoc(), each.getResult(0),
+                           [&](OpBuilder &at, Value x, Value y) -> Value {
+                             return arith::AddFOp::create(at, b.getLoc(), x, y);
+                           });
+    when(equal(lane, 0), [&] { write(sums, {row}, sum); });
+  }
+
+  Value input(Value time, Value i, int64_t gate) {
+    return read(arrays[layer.getX()],
+                {time, sample, direction, shifted(i, gate * hidden)});
+  }
+  Value sum(Value i, int64_t gate) {
+    return read(sums, {shifted(i, gate * hidden)});
+  }
+  Value clip(Value x) {
+    const double bound = layer.getClip().convertToDouble();
+    if (bound <= 0)
+      return x;
+    x = arith::MaximumFOp::create(b, x, emitFloat(b, -bound));
+    return arith::MinimumFOp::create(b, x, emitFloat(b, bound));
+  }
+
+  /// A gate of its sum and inputs, and, if it looks at the cell, of that.
+  Value gate(int64_t d, int64_t fn, Value time, Value i, int64_t which,
+             int64_t peephole = -1, Value seen = {}) {
+    Value x = add(sum(i, which), input(time, i, which));
+    if (Value peepholes = layer.getPeepholes(); peepholes && peephole >= 0)
+      x = add(x, mul(read(arrays[peepholes],
+                          {direction, shifted(i, peephole * hidden)}),
+                     seen));
+    return emitGate(b, function(d, fn), clip(x));
+  }
+
+  void emitStep(int64_t d, Value time) {
+    multiply(state, 0, (resetsBefore() ? 2 : gates) * hidden);
+    if (resetsBefore()) {
+      forElements([&](Value i) {
+        Value r = gate(d, 0, time, i, 1);
+        write(reset, {i}, mul(r, read(state, {i})));
+      });
+      barrier();
+      multiply(reset, 2 * hidden, 3 * hidden);
+    }
+    forElements([&](Value i) {
+      Value next = isLstm()  ? emitLstm(d, time, i)
+                   : isGru() ? emitGru(d, time, i)
+                             : gate(d, 0, time, i, 0);
+      write(state, {i}, next);
+      write(out, {time, direction, sample, i}, next);
+    });
+    barrier();
+  }
+
+  Value emitGru(int64_t d, Value time, Value i) {
+    Value z = gate(d, 0, time, i, 0), candidate;
+    if (resetsBefore()) {
+      candidate = gate(d, 1, time, i, 2);
+    } else {
+      Value r = gate(d, 0, time, i, 1);
+      Value biased =
+          add(sum(i, 2), read(arrays[layer.getHiddenBias()], {direction, i}));
+      candidate = emitGate(b, function(d, 1),
+                           clip(add(mul(r, biased), input(time, i, 2))));
+    }
+    return add(mul(oneMinus(z), candidate), mul(z, read(state, {i})));
+  }
+
+  Value emitLstm(int64_t d, Value time, Value i) {
+    Value old = read(cell, {i});
+    Value in = gate(d, 0, time, i, 0, 0, old);
+    Value forget =
+        layer.getCoupled() ? oneMinus(in) : gate(d, 0, time, i, 2, 2, old);
+    Value update = gate(d, 1, time, i, 3);
+    Value next = add(mul(forget, old), mul(in, update));
+    write(cell, {i}, next);
+    // This gate sees the new state of the cell.
+    Value seen = gate(d, 0, time, i, 1, 1, next);
+    return mul(emitGate(b, function(d, 2), next), seen);
+  }
+
+  func::FuncOp kernel;
+  nn::RecurrentOp layer;
+  ModuleOp target;
+  const int64_t steps, batch, directions, hidden, gates;
+  llvm::DenseMap<Value, Array> arrays;
+  Array out, state, sums, reset, cell;
+  Value direction, sample, thread;
+  int tables = 0;
+};
+
+} // namespace
+
+void emitRecurrent(func::FuncOp kernel, nn::RecurrentOp layer,
+                   ModuleOp target) {
+  RecurrentEmitter(kernel, layer, target).emit();
 }
 
 } // namespace partita::codegen::cuda

@@ -32,19 +32,15 @@ namespace partita::codegen::cuda {
 /// Threads of a block.
 inline constexpr int64_t kRecurrentThreads = 256;
 
-/// The layer of a cluster that has nothing else but constants, or null.
-nn::RecurrentOp getRecurrentLayer(nn::ClusterOp cluster);
-
-/// The layer of a kernel's function, or null.
-nn::RecurrentOp getRecurrentLayer(mlir::func::FuncOp kernel);
+/// The layer of a body that has nothing else but constants, or null.
+nn::RecurrentOp getRecurrentLayer(mlir::Block &body);
 
 /// Blocks of the kernel's grid.
 int64_t countBlocks(nn::RecurrentOp layer);
 
-/// Fails, with a diagnostic, if the layer's states do not fit shared memory, or
+/// Fails, with a diagnostic, if a layer's states do not fit shared memory, or
 /// are not of f32.
-mlir::LogicalResult checkRecurrentKernel(nn::ClusterOp cluster,
-                                         nn::RecurrentOp layer);
+mlir::LogicalResult checkRecurrentKernel(nn::ClusterOp cluster);
 
 /// Appends what each thread does to `target`, under the kernel's name.
 void emitRecurrent(mlir::func::FuncOp kernel, nn::RecurrentOp layer,
