@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/Backend.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <map>
@@ -29,6 +30,37 @@ Registry &getRegistry() {
 }
 
 } // namespace
+
+LogicalResult Backend::checkKernels(ModuleOp kernels) const {
+  llvm::StringMap<BuiltKernel> known;
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    FailureOr<BuiltKernel> read = readKernel(kernel);
+    if (failed(read))
+      return failure();
+    known[kernel.getName()] = std::move(*read);
+  }
+  auto model = kernels->getParentOfType<ModuleOp>();
+  if (!model)
+    return success();
+  WalkResult result = model->walk([&](plan::DispatchOp op) {
+    plan::KernelAttr kernel = op.getKernel();
+    auto it = known.find(kernel.getName());
+    if (it == known.end() && isKernelElsewhere(kernels, kernel.getName()))
+      return WalkResult::advance();
+    if (it == known.end())
+      return op.emitError("starts a kernel that is not compiled"),
+             WalkResult::interrupt();
+    const BuiltKernel &built = it->second;
+    if (kernel.getExtent() != built.extent ||
+        kernel.getGrain() != built.grain ||
+        kernel.getLaunch() != ArrayRef(built.launch) ||
+        kernel.getInPlace() != ArrayRef(built.inPlace))
+      return op.emitError("starts a kernel otherwise than it is compiled"),
+             WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
 
 void registerBackend(StringRef kind, std::unique_ptr<Backend> backend) {
   Registry &registry = getRegistry();

@@ -134,9 +134,14 @@ public:
   /// Which kernels start together; null: each starts alone.
   virtual const KernelGrouping *getKernelGrouping() const { return nullptr; }
 
+  /// How the kernel of this function starts, by its schedule. Fails, with a
+  /// diagnostic, if it has none.
+  virtual mlir::FailureOr<BuiltKernel>
+  readKernel(mlir::func::FuncOp kernel) const = 0;
+
   /// Fails, with a diagnostic, if a kernel has no schedule, or if a dispatch of
   /// the surrounding plan does not match the kernel's schedule.
-  virtual llvm::LogicalResult checkKernels(mlir::ModuleOp kernels) const = 0;
+  llvm::LogicalResult checkKernels(mlir::ModuleOp kernels) const;
 
   /// Whether kernels are compiled for each level of CPUs.
   virtual bool hasCpuLevels() const { return false; }

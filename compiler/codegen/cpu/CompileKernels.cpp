@@ -7,76 +7,23 @@
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
-#include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/kernel.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
 namespace partita::codegen {
 
-/// Parts of four took 5 to 8 % more of one core than parts of eight, and these 3
-/// to 5 % more than parts of 16.
+/// Parts of four took 5 to 8 % more of one core than parts of eight, and these
+/// 3 to 5 % more than parts of 16.
 constexpr size_t kKernelsOfPart = 16;
-
-void registerKernelDialects(DialectRegistry &registry) {
-  registry.insert<affine::AffineDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, func::FuncDialect,
-                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-}
-
-LogicalResult checkDispatches(ModuleOp kernels) {
-  auto model = kernels->getParentOfType<ModuleOp>();
-  if (!model)
-    return success();
-  llvm::StringMap<KernelSchedule> schedules;
-  for (auto kernel : kernels.getOps<func::FuncOp>()) {
-    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
-    if (failed(schedule))
-      return failure();
-    schedules[kernel.getName()] = std::move(*schedule);
-  }
-  WalkResult result = model->walk([&](plan::DispatchOp op) {
-    plan::KernelAttr kernel = op.getKernel();
-    auto it = schedules.find(kernel.getName());
-    if (it == schedules.end() && isKernelElsewhere(kernels, kernel.getName()))
-      return WalkResult::advance();
-    if (it == schedules.end())
-      return op.emitError("starts a kernel that is not compiled"),
-             WalkResult::interrupt();
-    const KernelSchedule &schedule = it->second;
-    if (kernel.getExtent() != schedule.extent ||
-        kernel.getGrain() != schedule.grain ||
-        kernel.getInPlace() != ArrayRef(schedule.inPlace))
-      return op.emitError("starts a kernel otherwise than it is compiled"),
-             WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
 
 /// Does not verify behind each pass, as partita-opt does: kernels are many.
 static LogicalResult

@@ -11,6 +11,7 @@
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/codegen/cpu/onednn/Winograd.h"
+#include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 
@@ -45,6 +46,14 @@ public:
     return onednn::getCallWork(ops, rates, lanes);
   }
 };
+
+/// How a kernel starts.
+BuiltKernel describe(func::FuncOp kernel, const KernelSchedule &schedule) {
+  return {.function = kernel,
+          .extent = schedule.extent,
+          .grain = schedule.grain,
+          .inPlace = schedule.inPlace};
+}
 
 class CpuBackend : public Backend {
 public:
@@ -85,38 +94,38 @@ public:
 
   FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
                                      bool reference) const override {
-    BuiltKernel built;
+    func::FuncOp built;
     KernelSchedule schedule;
     // Memory on the stack is little: rather compute something again.
     for (StageMode mode :
          {StageMode::fast, StageMode::lean, StageMode::nothing}) {
-      if (built.function)
-        built.function.erase();
+      if (built)
+        built.erase();
       FailureOr<func::FuncOp> function =
           codegen::buildKernel(b, cluster, "kernel", mode);
       if (failed(function))
         return failure();
-      built.function = *function;
+      built = *function;
       if (reference)
-        built.function->setAttr(kReferenceAttr, b.getUnitAttr());
-      schedule = scheduleKernel(built.function);
+        built->setAttr(kReferenceAttr, b.getUnitAttr());
+      schedule = scheduleKernel(built);
       if (schedule.stackBytes <= kMaxStackBytes)
         break;
       if (mode == StageMode::fast)
         cluster.emitRemark("temporaries do not fit the stack of a thread: "
                            "some elements are computed more than once");
     }
-    writeSchedule(built.function, schedule);
-    built.extent = schedule.extent;
-    built.grain = schedule.grain;
-    built.inPlace = schedule.inPlace;
-    return built;
+    writeSchedule(built, schedule);
+    return describe(built, schedule);
   }
 
   bool hasCpuLevels() const override { return true; }
 
-  LogicalResult checkKernels(ModuleOp kernels) const override {
-    return checkDispatches(kernels);
+  FailureOr<BuiltKernel> readKernel(func::FuncOp kernel) const override {
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule))
+      return failure();
+    return describe(kernel, *schedule);
   }
 
   FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,

@@ -16,13 +16,6 @@
 
 namespace partita::codegen {
 
-/// The dialects that kernels are written in, and lowered through.
-void registerKernelDialects(mlir::DialectRegistry &registry);
-
-/// If a plan surrounds the kernels: checks that each dispatch names a kernel
-/// and has its extent, grain and in-place pairs.
-llvm::LogicalResult checkDispatches(mlir::ModuleOp kernels);
-
 /// Compiles the kernels for each of the levels.
 mlir::FailureOr<std::vector<CompiledObject>>
 compileFor(llvm::ArrayRef<abi::CpuLevel> levels, mlir::ModuleOp kernels,

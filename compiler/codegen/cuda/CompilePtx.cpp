@@ -11,22 +11,10 @@
 #include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/crash/Place.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
@@ -41,15 +29,9 @@ namespace partita::codegen::cuda {
 
 static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
 
-void registerKernelDialects(DialectRegistry &registry) {
-  registry
-      .insert<affine::AffineDialect, arith::ArithDialect,
-              cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
-              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-              NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
-              ub::UBDialect, vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
+void registerCudaDialects(DialectRegistry &registry) {
+  registerKernelDialects(registry);
+  registry.insert<NVVM::NVVMDialect>();
   registerNVVMDialectTranslation(registry);
 }
 
@@ -101,7 +83,7 @@ FailureOr<LlvmKernels> lowerToLlvm(ModuleOp kernels, const Gpu &gpu,
                                    llvm::LLVMContext &llvmContext) {
   MLIRContext *context = kernels.getContext();
   DialectRegistry registry;
-  registerKernelDialects(registry);
+  registerCudaDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
 

@@ -25,7 +25,7 @@ class TargetMachine;
 namespace partita::codegen::cuda {
 
 /// The dialects that kernels are written in, and lowered through.
-void registerKernelDialects(mlir::DialectRegistry &registry);
+void registerCudaDialects(mlir::DialectRegistry &registry);
 
 /// LLVM's IR of kernels, as PTX is written from it.
 struct LlvmKernels {

@@ -18,8 +18,6 @@
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
 
-#include "llvm/ADT/StringMap.h"
-
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -61,6 +59,26 @@ double getCallOperations(const DeviceSpeeds &speeds, Operation *op) {
                                     : speeds.operations);
 }
 
+/// How a kernel starts.
+BuiltKernel describe(func::FuncOp kernel, const SpecialKernel &kind) {
+  return {.function = kernel,
+          .extent = 0,
+          .launch = {kind.countBlocks(kernel), kind.threads},
+          .inPlace = kind.getInPlace(kernel)};
+}
+BuiltKernel describe(func::FuncOp kernel, const KernelGroup &group) {
+  return {.function = kernel,
+          .extent = 0,
+          .launch = {group.getBlocks(), group.getThreads()},
+          .inPlace = group.getInPlace()};
+}
+BuiltKernel describe(func::FuncOp kernel, const GridSchedule &schedule) {
+  return {.function = kernel,
+          .extent = 0,
+          .launch = {schedule.getBlocks(), schedule.threads},
+          .inPlace = schedule.kernel.inPlace};
+}
+
 class CudaGrouping final : public KernelGrouping {
 public:
   bool isSmall(nn::ClusterOp cluster) const override {
@@ -84,12 +102,7 @@ public:
   BuiltKernel group(OpBuilder &b, ArrayRef<func::FuncOp> kernels,
                     ArrayRef<int64_t> inputs) const override {
     FailureOr<KernelGroup> formed = formGroup(kernels, inputs);
-    BuiltKernel built;
-    built.function = buildGroup(b, *formed);
-    built.extent = 0;
-    built.inPlace = formed->getInPlace();
-    built.launch = {formed->getBlocks(), formed->getThreads()};
-    return built;
+    return describe(buildGroup(b, *formed), *formed);
   }
 };
 
@@ -158,89 +171,54 @@ public:
     return pool ? 0 : rules::kGpuWorkspace - kCommonWorkspace;
   }
   void registerDialects(DialectRegistry &registry) const override {
-    registerKernelDialects(registry);
+    registerCudaDialects(registry);
   }
 
   FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
                                      bool) const override {
-    BuiltKernel built;
     if (const SpecialKernel *kind = findSpecialKernel(cluster)) {
       FailureOr<func::FuncOp> function = buildSpecialKernel(b, cluster, *kind);
       if (failed(function))
         return failure();
-      built.function = *function;
-      markUnaligned(built.function, cluster);
-      built.extent = 0;
-      built.inPlace = kind->getInPlace(built.function);
-      built.launch = {kind->countBlocks(built.function), kind->threads};
-      return built;
+      markUnaligned(*function, cluster);
+      return describe(*function, *kind);
     }
+    func::FuncOp built;
     GridSchedule schedule;
     // Shared memory is little: rather compute something again.
     for (StageMode mode :
          {StageMode::fast, StageMode::lean, StageMode::nothing}) {
-      if (built.function)
-        built.function.erase();
+      if (built)
+        built.erase();
       FailureOr<func::FuncOp> function =
           codegen::buildKernel(b, cluster, "kernel", mode, /*ordered=*/true);
       if (failed(function))
         return failure();
-      built.function = *function;
-      schedule = scheduleGrid(built.function);
+      built = *function;
+      schedule = scheduleGrid(built);
       if (getSharedBytes(schedule) <= kMostSharedBytes)
         break;
     }
-    markUnaligned(built.function, cluster);
-    writeGrid(built.function, schedule);
-    built.extent = 0;
-    built.inPlace = schedule.kernel.inPlace;
-    built.launch = {schedule.getBlocks(), schedule.threads};
-    return built;
+    markUnaligned(built, cluster);
+    writeGrid(built, schedule);
+    return describe(built, schedule);
   }
 
   const KernelGrouping *getKernelGrouping() const override { return &grouping; }
 
-  LogicalResult checkKernels(ModuleOp kernels) const override {
-    auto model = kernels->getParentOfType<ModuleOp>();
-    llvm::StringMap<BuiltKernel> known;
-    for (auto kernel : kernels.getOps<func::FuncOp>()) {
-      BuiltKernel &built = known[kernel.getName()];
-      if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
-        built.inPlace = kind->getInPlace(kernel);
-        built.launch = {kind->countBlocks(kernel), kind->threads};
-        continue;
-      }
-      if (isGroup(kernel)) {
-        FailureOr<KernelGroup> group = readGroup(kernel);
-        if (failed(group))
-          return failure();
-        built.launch = {group->getBlocks(), group->getThreads()};
-        built.inPlace = group->getInPlace();
-        continue;
-      }
-      FailureOr<GridSchedule> schedule = readGrid(kernel);
-      if (failed(schedule))
+  FailureOr<BuiltKernel> readKernel(func::FuncOp kernel) const override {
+    if (const SpecialKernel *kind = findSpecialKernel(kernel))
+      return describe(kernel, *kind);
+    if (isGroup(kernel)) {
+      FailureOr<KernelGroup> group = readGroup(kernel);
+      if (failed(group))
         return failure();
-      built.launch = {schedule->getBlocks(), schedule->threads};
-      built.inPlace = schedule->kernel.inPlace;
+      return describe(kernel, *group);
     }
-    if (!model)
-      return success();
-    WalkResult result = model->walk([&](plan::DispatchOp op) {
-      plan::KernelAttr kernel = op.getKernel();
-      auto it = known.find(kernel.getName());
-      if (it == known.end() && isKernelElsewhere(kernels, kernel.getName()))
-        return WalkResult::advance();
-      if (it == known.end())
-        return op.emitError("starts a kernel that is not compiled"),
-               WalkResult::interrupt();
-      if (kernel.getLaunch() != ArrayRef(it->second.launch) ||
-          kernel.getInPlace() != ArrayRef(it->second.inPlace))
-        return op.emitError("starts a kernel otherwise than it is compiled"),
-               WalkResult::interrupt();
-      return WalkResult::advance();
-    });
-    return failure(result.wasInterrupted());
+    FailureOr<GridSchedule> schedule = readGrid(kernel);
+    if (failed(schedule))
+      return failure();
+    return describe(kernel, *schedule);
   }
 
   FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,

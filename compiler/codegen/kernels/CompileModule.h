@@ -12,6 +12,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_KERNELS_COMPILEMODULE_H
 #define PARTITA_COMPILER_CODEGEN_KERNELS_COMPILEMODULE_H
 
+#include "mlir/IR/DialectRegistry.h"
 #include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CodeGen.h"
@@ -27,6 +28,9 @@ class Module;
 }
 
 namespace partita::codegen {
+
+/// The dialects that kernels are written in, and lowered through.
+void registerKernelDialects(mlir::DialectRegistry &registry);
 
 /// What is compiled for. The target has been initialised.
 struct MachineOptions {
