@@ -7,10 +7,8 @@
 
 #include "compiler/codegen/cpu/CpuBackend.h"
 
-#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
-#include "compiler/codegen/cpu/onednn/Winograd.h"
 #include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
@@ -20,33 +18,6 @@ using namespace mlir;
 namespace partita::codegen {
 namespace {
 
-class OneDnnTuning final : public CallTuning {
-public:
-  void chooseMethod(ArrayRef<Operation *> ops,
-                    analysis::Rates &rates) const override {
-    onednn::markWinograd(ops, rates);
-  }
-
-  bool accumulates(Operation *root) const override {
-    return onednn::accumulates(root);
-  }
-
-  LogicalResult checkCall(nn::ClusterOp cluster) const override {
-    return onednn::checkExtents(cluster);
-  }
-
-  std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
-                                        Type element) const override {
-    return onednn::getPackedBytes(call, operand, element);
-  }
-
-  std::optional<CallWork> getCallWork(ArrayRef<Operation *> ops,
-                                      analysis::Rates &rates,
-                                      int64_t lanes) const override {
-    return onednn::getCallWork(ops, rates, lanes);
-  }
-};
-
 /// How a kernel starts.
 BuiltKernel describe(func::FuncOp kernel, const KernelSchedule &schedule) {
   return {.function = kernel,
@@ -55,7 +26,7 @@ BuiltKernel describe(func::FuncOp kernel, const KernelSchedule &schedule) {
           .inPlace = schedule.inPlace};
 }
 
-class CpuBackend : public Backend {
+class CpuBackend : public onednn::LibraryBackend {
 public:
   std::string checkArchitecture(StringRef architecture) const override {
     return architecture.empty() ? ""
@@ -63,29 +34,9 @@ public:
                                   "--cpu-level";
   }
 
-  bool isCallRoot(Operation *op) const override {
-    return onednn::isCallRoot(op);
-  }
-
-  bool needsCall(Operation *op) const override {
-    return onednn::needsLibrary(op);
-  }
-
-  plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
-                           ArrayRef<Value> results) const override {
-    return onednn::matchLibraryCall(ops, inputs, results);
-  }
-
   HalfProducts getHalfProducts(Operation *op, FloatType half) const override {
     return isa<nn::DotOp>(op) && half.isBF16() ? HalfProducts::plain
                                                : HalfProducts::none;
-  }
-
-  const CallTuning *getCallTuning() const override { return &tuning; }
-
-  int64_t getScratchBytes(plan::CallAttr call, bool packed,
-                          Type element) const override {
-    return onednn::getScratchBytes(call, packed, element);
   }
 
   void registerDialects(DialectRegistry &registry) const override {
@@ -133,9 +84,6 @@ public:
                                                  bool optimize) const override {
     return compileFor(levels, kernels, optimize);
   }
-
-private:
-  const OneDnnTuning tuning;
 };
 
 } // namespace
