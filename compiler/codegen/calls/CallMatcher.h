@@ -69,6 +69,15 @@ public:
   bool reshapeOutput(llvm::ArrayRef<int64_t> shape);
   void permuteOutput(llvm::ArrayRef<int64_t> permutation);
 
+  /// Takes the windows of a convolution, or of a derivative of one.
+  template <typename Op> void takeWindows(Op conv) {
+    llvm::append_range(strides, conv.getStrides());
+    llvm::append_range(dilations, conv.getDilations());
+    llvm::append_range(padsLow, conv.getPadsLow());
+    llvm::append_range(padsHigh, conv.getPadsHigh());
+    groups = conv.getGroups();
+  }
+
   size_t getOpCount() const { return list.size(); }
 
   // The call so far. A rule fills in what its kind needs. `output` and

@@ -33,11 +33,9 @@ CallWork getAttentionWork(Operation *root, analysis::Rates &, int64_t) {
 
 bool isAttention(Operation *op) { return isa<nn::AttentionOp>(op); }
 
-bool takesAttention(Operation *, Value value) { return isF32(value); }
-
 } // namespace
 
-const CallRule kAttentionRule = {isAttention, takesAttention,
-                                 matchAttentionViews, getAttentionWork};
+const CallRule kAttentionRule = {isAttention, takesF32, matchAttentionViews,
+                                 getAttentionWork};
 
 } // namespace partita::codegen::onednn

@@ -17,6 +17,8 @@ bool isF32(Value value) {
   return nn::getTensorType(value).getElementType().isF32();
 }
 
+bool takesF32(Operation *, Value value) { return isF32(value); }
+
 const CallRule *getRule(Operation *op) {
   static const CallRule *const rules[] = {
 #define PARTITA_CALL(kind, name) &k##name##Rule,

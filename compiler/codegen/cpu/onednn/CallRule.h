@@ -20,6 +20,9 @@ namespace partita::codegen::onednn {
 /// Whether the element type is f32. Most calls of the library compute in it.
 bool isF32(mlir::Value value);
 
+/// What a rule takes that takes f32 alone.
+bool takesF32(mlir::Operation *root, mlir::Value value);
+
 /// The rule of the op, or null.
 const CallRule *getRule(mlir::Operation *op);
 

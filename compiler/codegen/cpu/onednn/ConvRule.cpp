@@ -1,4 +1,4 @@
-//===- ConvRule.cpp - Convolutions by the library -------------------------===//
+//===- ConvRule.cpp - Convolutions and their derivatives, by the library --===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,6 +17,11 @@ namespace key = partita::abi::machine;
 
 namespace partita::codegen::onednn {
 namespace {
+
+bool isDepthwise(RankedTensorType weights, int64_t groups) {
+  return groups > 1 && weights.getDimSize(0) == groups &&
+         weights.getDimSize(1) == 1;
+}
 
 /// Whether an element stands for several: the library takes no such filter.
 bool repeats(const StridedView &view) {
@@ -68,11 +73,7 @@ bool matchConv(CallMatcher &call, Operation *root) {
     return false;
   call.permuteOutput(order);
   call.operands = {x->permute(order), *weights};
-  llvm::append_range(call.strides, conv.getStrides());
-  llvm::append_range(call.dilations, conv.getDilations());
-  llvm::append_range(call.padsLow, conv.getPadsLow());
-  llvm::append_range(call.padsHigh, conv.getPadsHigh());
-  call.groups = conv.getGroups();
+  call.takeWindows(conv);
   takeBias(call, conv);
   takeSum(call);
   call.winograd = conv->hasAttr(nn::kWinogradAttr) &&
@@ -82,45 +83,164 @@ bool matchConv(CallMatcher &call, Operation *root) {
   return true;
 }
 
-CallWork getConvWork(Operation *root, analysis::Rates &, int64_t lanes) {
-  auto conv = cast<nn::ConvOp>(root);
+/// Whether the library has code for images with channels innermost that copies
+/// no window's elements, on processors with AVX-512 and without. What this is
+/// about was found by asking it for some ten thousand convolutions.
+template <typename Op>
+bool hasFastCode(Op op, RankedTensorType x, RankedTensorType weights) {
+  constexpr int64_t kVector = 8, kMostTaps = 7, kMostStride = 2;
+  const int64_t groups = op.getGroups();
+  if (weights.getRank() > 4 ||
+      !(groups == 1 || isDepthwise(weights, groups) ||
+        (weights.getDimSize(1) % kVector == 0 &&
+         weights.getDimSize(0) / groups % kVector == 0)))
+    return false;
+  for (auto [i, stride] : llvm::enumerate(op.getStrides())) {
+    const int64_t taps = weights.getDimSize(2 + i);
+    if (stride > kMostStride || op.getDilations()[i] != 1 || taps > kMostTaps ||
+        2 * op.getPadsLow()[i] >= taps + 1 ||
+        2 * op.getPadsHigh()[i] >= taps + 1 ||
+        x.getDimSize(op.getFirstSpatialDim() + i) < taps)
+      return false;
+  }
+  return true;
+}
+
+bool isDx(Operation *op) {
+  constexpr int64_t kVector = 16, kMostTaps = 5;
+  auto conv = dyn_cast<nn::ConvDxOp>(op);
+  if (!conv)
+    return false;
+  RankedTensorType weights = conv.getWeights().getType();
+  if (!hasFastCode(conv, conv.getType(), weights))
+    return false;
+  const bool hasStrides = llvm::any_of(
+      conv.getStrides(), [](int64_t stride) { return stride > 1; });
+  return !hasStrides ||
+         ((weights.getDimSize(1) % kVector == 0 ||
+           isDepthwise(weights, conv.getGroups())) &&
+          llvm::all_of(weights.getShape().drop_front(2),
+                       [](int64_t k) { return k <= kMostTaps; }));
+}
+
+bool isDw(Operation *op) {
+  constexpr int64_t kMostRows = 5, kMostColumns = 3;
+  auto conv = dyn_cast<nn::ConvDwOp>(op);
+  if (!conv || !hasFastCode(conv, conv.getX().getType(), conv.getType()))
+    return false;
+  if (!isDepthwise(conv.getType(), conv.getGroups()))
+    return true;
+  ArrayRef<int64_t> window = conv.getType().getShape().drop_front(2);
+  return window.front() <= kMostRows && window.back() <= kMostColumns &&
+         llvm::all_of(llvm::zip(window, conv.getStrides()), [](auto each) {
+           return std::get<1>(each) <= std::get<0>(each);
+         });
+}
+
+/// The order of an image's dimensions that has the channels second.
+template <typename Op> SmallVector<int64_t> getOrder(Op conv) {
+  return getChannelsFirst(static_cast<int64_t>(conv.getStrides().size()) + 2,
+                          /*last=*/true);
+}
+
+bool matchDx(CallMatcher &call, Operation *root) {
+  auto conv = cast<nn::ConvDxOp>(root);
+  call.kind = plan::CallKind::conv_dx;
+  std::optional<StridedView> dy = call.operand(conv.getDy()),
+                             weights = call.operand(conv.getWeights());
+  if (conv.getLayout() != nn::ImageLayout::channels_last || !dy || !weights ||
+      !isDense(call.output) || !isDense(*dy) || !isDense(*weights) ||
+      !call.postOps.empty())
+    return false;
+  const SmallVector<int64_t> order = getOrder(conv);
+  call.permuteOutput(order);
+  call.operands = {dy->permute(order), *weights};
+  call.takeWindows(conv);
+  return true;
+}
+
+bool matchDw(CallMatcher &call, Operation *root) {
+  auto conv = cast<nn::ConvDwOp>(root);
+  call.kind = plan::CallKind::conv_dw;
+  std::optional<StridedView> x = call.operand(conv.getX()),
+                             dy = call.operand(conv.getDy());
+  if (conv.getLayout() != nn::ImageLayout::channels_last || !x || !dy ||
+      !isDense(call.output) || !isDense(*x) || !isDense(*dy) ||
+      !call.postOps.empty())
+    return false;
+  const SmallVector<int64_t> order = getOrder(conv);
+  call.operands = {x->permute(order), dy->permute(order)};
+  call.takeWindows(conv);
+  return true;
+}
+
+double countPixels(RankedTensorType y, RankedTensorType weights) {
+  return y.getNumElements() / std::max<double>(weights.getDimSize(0), 1);
+}
+
+/// Of a convolution, or of a derivative of one: that is as much to do, and
+/// about as fast.
+CallWork getWork(Operation *root, ArrayRef<int64_t> strides,
+                 RankedTensorType weights, RankedTensorType y, int64_t groups,
+                 int64_t lanes) {
   CallWork work;
   work.root = root;
-  work.ofIntegers = nn::multipliesIntegers(root);
-  RankedTensorType weights = nn::getTensorType(conv.getWeights()),
-                   y = conv.getType();
-  double groups = conv.getGroups();
-  double out = weights.getDimSize(0), in = weights.getDimSize(1);
-  double taps = product(weights.getShape().drop_front(2));
-  double pixels = y.getNumElements() / std::max(out, 1.0);
-  double images = std::max<double>(y.getDimSize(0), 1);
-  double side = std::sqrt(pixels / images);
-  double stride =
-      std::pow(product(conv.getStrides()), 1.0 / conv.getStrides().size());
-  if (in == 1 && groups > 1 && groups == out) {
-    double padded = roundToLanes(out, lanes);
+  const double out = weights.getDimSize(0), in = weights.getDimSize(1),
+               taps = product(weights.getShape().drop_front(2)),
+               pixels = countPixels(y, weights),
+               images = std::max<double>(y.getDimSize(0), 1),
+               side = std::sqrt(pixels / images),
+               stride = std::pow(product(strides), 1.0 / strides.size());
+  const bool depthwise = isDepthwise(weights, groups);
+  const double padded =
+      roundToLanes(depthwise ? out : out / static_cast<double>(groups), lanes);
+  if (depthwise) {
     work.table = key::kDepthwise;
     work.point = {taps, stride, padded, side};
     work.operations = 2 * taps * padded * pixels;
-    work.ofIntegers = false; // they are no faster
-    return work;
+  } else {
+    work.table = key::kConv;
+    work.point = {taps, stride, in, padded, side};
+    work.operations =
+        static_cast<double>(groups) * 2 * taps * in * padded * pixels;
   }
-  double padded = roundToLanes(out / groups, lanes);
-  work.weightRows = pixels;
+  return work;
+}
+
+CallWork getConvWork(Operation *root, analysis::Rates &, int64_t lanes) {
+  auto conv = cast<nn::ConvOp>(root);
+  RankedTensorType weights = nn::getTensorType(conv.getWeights()),
+                   y = conv.getType();
+  CallWork work =
+      getWork(root, conv.getStrides(), weights, y, conv.getGroups(), lanes);
+  // Integers are no faster.
+  if (isDepthwise(weights, conv.getGroups()))
+    return work;
+  work.ofIntegers = nn::multipliesIntegers(root);
+  work.weightRows = countPixels(y, weights);
   work.weightBytes = nn::getByteSize(weights);
   if (conv->hasAttr(nn::kWinogradAttr)) {
-    work.table = key::kWinograd;
-    work.point = {in, padded, side};
-    work.operations = 2 * taps * in * padded * pixels;
     // The filter is as many times larger as there are elements of a tile to
     // those of a window.
+    const double taps = work.point.front();
     work.weightBytes = 16 / taps * work.weightBytes;
-    return work;
+    work.table = key::kWinograd;
+    // Not the taps, nor the stride.
+    work.point.erase(work.point.begin(), work.point.begin() + 2);
   }
-  work.table = key::kConv;
-  work.point = {taps, stride, in, padded, side};
-  work.operations = groups * 2 * taps * in * padded * pixels;
   return work;
+}
+
+CallWork getDxWork(Operation *root, analysis::Rates &, int64_t lanes) {
+  auto conv = cast<nn::ConvDxOp>(root);
+  return getWork(root, conv.getStrides(), conv.getWeights().getType(),
+                 conv.getDy().getType(), conv.getGroups(), lanes);
+}
+
+CallWork getDwWork(Operation *root, analysis::Rates &, int64_t lanes) {
+  auto conv = cast<nn::ConvDwOp>(root);
+  return getWork(root, conv.getStrides(), conv.getType(),
+                 conv.getDy().getType(), conv.getGroups(), lanes);
 }
 
 bool isConv(Operation *op) { return isa<nn::ConvOp>(op); }
@@ -136,5 +256,7 @@ const CallRule kConvRule = {.isRoot = isConv,
                             .match = matchConv,
                             .getWork = getConvWork,
                             .accumulates = true};
+const CallRule kConvDxRule = {isDx, takesF32, matchDx, getDxWork};
+const CallRule kConvDwRule = {isDw, takesF32, matchDw, getDwWork};
 
 } // namespace partita::codegen::onednn

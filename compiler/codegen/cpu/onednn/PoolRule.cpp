@@ -56,10 +56,8 @@ CallWork getPoolWork(Operation *root, analysis::Rates &, int64_t lanes) {
 
 bool isPool(Operation *op) { return isa<nn::WindowReduceOp>(op); }
 
-bool takesPool(Operation *, Value value) { return isF32(value); }
-
 } // namespace
 
-const CallRule kPoolRule = {isPool, takesPool, matchPool, getPoolWork};
+const CallRule kPoolRule = {isPool, takesF32, matchPool, getPoolWork};
 
 } // namespace partita::codegen::onednn

@@ -16,8 +16,6 @@
 #include "runtime/device/cuda/rules/Matmul.h"
 #include "runtime/device/cuda/rules/Pool.h"
 
-#include "llvm/ADT/Sequence.h"
-
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -91,16 +89,11 @@ bool matchConv(CallMatcher &call, Operation *root) {
   if (!x || !weights)
     return false;
   SmallVector<int64_t> order =
-      llvm::to_vector(llvm::seq<int64_t>(0, x->shape.size()));
-  if (conv.getLayout() == nn::ImageLayout::channels_last)
-    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+      getChannelsFirst(conv.getType().getRank(),
+                       conv.getLayout() == nn::ImageLayout::channels_last);
   call.permuteOutput(order);
   call.operands = {x->permute(order), *weights};
-  call.strides.assign(conv.getStrides().begin(), conv.getStrides().end());
-  call.dilations.assign(conv.getDilations().begin(), conv.getDilations().end());
-  call.padsLow.assign(conv.getPadsLow().begin(), conv.getPadsLow().end());
-  call.padsHigh.assign(conv.getPadsHigh().begin(), conv.getPadsHigh().end());
-  call.groups = conv.getGroups();
+  call.takeWindows(conv);
   return true;
 }
 
