@@ -184,9 +184,12 @@ int64_t CallMatcher::getNumber(Value value) const {
   return value == results[0] ? int64_t(inputs.size()) : -1;
 }
 
-plan::ViewAttr CallMatcher::toAttr(const StridedView &view) const {
-  return plan::ViewAttr::get(root->getContext(), getNumber(view.base),
-                             view.shape, view.strides, view.offset);
+plan::ViewAttr
+CallMatcher::toAttr(const std::optional<StridedView> &view) const {
+  if (!view)
+    return {};
+  return plan::ViewAttr::get(root->getContext(), getNumber(view->base),
+                             view->shape, view->strides, view->offset);
 }
 
 std::optional<StridedView> CallMatcher::operand(Value value) {
@@ -225,52 +228,32 @@ plan::CallAttr CallMatcher::build() {
   output.base = results[0];
   views.push_back(plan::ViewAttr::get(context, inputs.size(), output.shape,
                                       output.strides, output.offset));
-  auto optional = [&](const std::optional<StridedView> &view) {
-    return view ? toAttr(*view) : plan::ViewAttr();
-  };
   SmallVector<plan::PostOpAttr> attrs;
   for (const PostOp &postOp : postOps)
     attrs.push_back(plan::PostOpAttr::get(
         context, postOp.kind, plan::Number(postOp.alpha),
-        plan::Number(postOp.beta), optional(postOp.operand)));
+        plan::Number(postOp.beta), toAttr(postOp.operand)));
   return plan::CallAttr::get(context, kind, views, buildDetails(), attrs);
 }
 
-Attribute CallMatcher::buildDetails() {
+Attribute CallMatcher::buildDetails() const {
   MLIRContext *context = root->getContext();
-  auto optional = [&](const std::optional<StridedView> &view) {
-    return view ? toAttr(*view) : plan::ViewAttr();
-  };
   switch (kind) {
-  case plan::CallKind::dot:
-  case plan::CallKind::update_slice:
-  case plan::CallKind::expert_dot:
-  case plan::CallKind::expert_outer:
-    return {};
   case plan::CallKind::conv:
   case plan::CallKind::conv_dx:
   case plan::CallKind::conv_dw:
     return plan::ConvAttr::get(context, strides, dilations, padsLow, padsHigh,
-                               groups, winograd, optional(bias));
+                               groups, winograd, toAttr(bias));
   case plan::CallKind::pool_max:
   case plan::CallKind::pool_avg:
     return plan::PoolAttr::get(context, strides, dilations, padsLow, padsHigh,
                                window, includePad);
   case plan::CallKind::attention:
-    return plan::AttentionAttr::get(context, optional(maskMul),
-                                    optional(maskAdd), plan::Number(scale));
-  case plan::CallKind::recurrent:
-    return recurrent;
-  case plan::CallKind::top_k:
-    return plan::TopKAttr::get(context, largest);
-  case plan::CallKind::scan:
-  case plan::CallKind::scatter:
-    return plan::CombineAttr::get(context, combine);
-  case plan::CallKind::packed_dot:
-    return plan::PackedDotAttr::get(context, bits, optional(zeros),
-                                    optional(experts));
+    return plan::AttentionAttr::get(context, toAttr(maskMul), toAttr(maskAdd),
+                                    plan::Number(scale));
+  default:
+    return details;
   }
-  return {};
 }
 
 } // namespace partita::codegen

@@ -62,7 +62,8 @@ public:
     return llvm::is_contained(inputs, value);
   }
 
-  plan::ViewAttr toAttr(const StridedView &view) const;
+  /// A view of an input as a plan has it; null for none.
+  plan::ViewAttr toAttr(const std::optional<StridedView> &view) const;
 
   /// Reshapes the views of the result and of the post-ops' operands. Returns
   /// false if strides cannot express the shape.
@@ -86,13 +87,12 @@ public:
   llvm::SmallVector<StridedView> operands;
   StridedView output;
   llvm::SmallVector<PostOp> postOps;
-  std::optional<StridedView> bias, maskMul, maskAdd, zeros, experts;
+  std::optional<StridedView> bias, maskMul, maskAdd;
   llvm::SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
-  int64_t groups = 1, bits = 8;
-  bool includePad = false, winograd = false, largest = false;
-  plan::Combine combine = plan::Combine::replace;
+  int64_t groups = 1;
+  bool includePad = false, winograd = false;
   double scale = 1;
-  plan::RecurrentAttr recurrent;
+  mlir::Attribute details; ///< of kinds that have none of these
 
 private:
   bool findRoot();
@@ -105,7 +105,7 @@ private:
   int64_t getNumber(mlir::Value value) const;
   bool readsInputs() const;
   plan::CallAttr build();
-  mlir::Attribute buildDetails();
+  mlir::Attribute buildDetails() const;
 
   const CallLibrary &library;
   llvm::ArrayRef<mlir::Operation *> list;

@@ -12,8 +12,12 @@ using namespace mlir;
 namespace partita::codegen::onednn {
 namespace {
 
-plan::Combine getCombine(nn::ReduceKind kind) {
-  return *plan::symbolizeCombine(nn::stringifyReduceKind(kind));
+/// How elements are combined: by a reduction, or the later one replaces.
+plan::CombineAttr getCombine(MLIRContext *context,
+                             std::optional<nn::ReduceKind> kind) {
+  return plan::CombineAttr::get(
+      context, kind ? *plan::symbolizeCombine(nn::stringifyReduceKind(*kind))
+                    : plan::Combine::replace);
 }
 
 /// The sizes before, along and behind a dimension.
@@ -33,10 +37,10 @@ bool matchOrdered(CallMatcher &call, Operation *root) {
   }
   if (auto topK = dyn_cast<nn::TopKOp>(root)) {
     call.kind = plan::CallKind::top_k;
-    call.largest = topK.getLargest();
+    call.details = plan::TopKAttr::get(root->getContext(), topK.getLargest());
   } else if (auto scan = dyn_cast<nn::ScanOp>(root)) {
     call.kind = plan::CallKind::scan;
-    call.combine = getCombine(scan.getKind());
+    call.details = getCombine(root->getContext(), scan.getKind());
     const SmallVector<int64_t> grouped =
         groupAround(scan.getDim(), scan.getType().getShape());
     call.operands[0] = *call.operands[0].reshape(grouped);
@@ -51,8 +55,8 @@ bool matchOrdered(CallMatcher &call, Operation *root) {
     call.output = *call.output.reshape(grouped);
   } else {
     call.kind = plan::CallKind::scatter;
-    if (auto found = cast<nn::ScatterOp>(root).getCombine())
-      call.combine = getCombine(*found);
+    call.details =
+        getCombine(root->getContext(), cast<nn::ScatterOp>(root).getCombine());
   }
   return true;
 }

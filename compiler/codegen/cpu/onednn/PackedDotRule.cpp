@@ -39,14 +39,17 @@ bool matchPackedDot(CallMatcher &call, Operation *root) {
     return false;
   auto dot = cast<nn::PackedDotOp>(root);
   call.kind = plan::CallKind::packed_dot;
-  call.bits = dot.getBits();
   call.operands = {rowsOf(dot.getX()), StridedView::dense(dot.getWeights()),
                    StridedView::dense(dot.getScales())};
   call.output = *call.output.reshape(rowShape(dot));
+  std::optional<StridedView> zeros, experts;
   if (dot.getZeros())
-    call.zeros = StridedView::dense(dot.getZeros());
+    zeros = StridedView::dense(dot.getZeros());
   if (dot.getExperts())
-    call.experts = expertsOf(dot.getExperts());
+    experts = expertsOf(dot.getExperts());
+  call.details =
+      plan::PackedDotAttr::get(dot.getContext(), dot.getBits(),
+                               call.toAttr(zeros), call.toAttr(experts));
   return true;
 }
 

@@ -29,7 +29,7 @@ bool matchRecurrent(CallMatcher &call, Operation *root) {
       return {};
     std::optional<StridedView> view = call.operand(value);
     understood &= view.has_value();
-    return view ? call.toAttr(*view) : plan::ViewAttr();
+    return call.toAttr(view);
   };
   MLIRContext *context = layer.getContext();
   SmallVector<int64_t> reversed(layer.getReversed().begin(),
@@ -46,7 +46,7 @@ bool matchRecurrent(CallMatcher &call, Operation *root) {
                  initialCell = optional(layer.getInitialCell()),
                  peepholes = optional(layer.getPeepholes()),
                  hiddenBias = optional(layer.getHiddenBias());
-  call.recurrent = plan::RecurrentAttr::get(
+  call.details = plan::RecurrentAttr::get(
       context, *plan::symbolizeCell(nn::stringifyCell(layer.getCell())),
       reversed, layer.getCoupled(),
       plan::Number(layer.getClip().convertToDouble()), functions, lengths,
