@@ -53,4 +53,25 @@ Operation *buildPermutedLike(OpBuilder &builder, Operation *op,
   return copy;
 }
 
+Operation *PermutableOpInterface::buildPermuted(OpBuilder &builder,
+                                                ArrayRef<int64_t> perm,
+                                                ValueRange operands) {
+  Operation *copy = buildPermutedLike(builder, *this, perm, operands);
+  const SmallVector<int64_t> inverse = inversePermutation(perm);
+  for (StringAttr name : copy->getName().getAttributeNames()) {
+    Attribute value = copy->getAttr(name);
+    if (name == "dim")
+      value =
+          builder.getI64IntegerAttr(inverse[cast<IntegerAttr>(value).getInt()]);
+    else if (auto entries = dyn_cast_or_null<DenseI64ArrayAttr>(value))
+      value = builder.getDenseI64ArrayAttr(name == "dims"
+                                               ? permuted(inverse, entries)
+                                               : permuted(entries, perm));
+    else
+      continue;
+    copy->setAttr(name, value);
+  }
+  return copy;
+}
+
 } // namespace partita::nn

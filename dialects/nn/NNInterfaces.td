@@ -179,6 +179,8 @@ def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
     An op f that commutes with a transpose of its tensors:
     `transpose(f(x), perm) = f'(transpose(x, perm))`, where f' is f with its
     dimension attributes renamed. Passes move layouts through a graph with it.
+    The attribute `dim` is a dimension and `dims` a list of them; any other list
+    of integers has an entry for each dimension.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -188,14 +190,14 @@ def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
       /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
     InterfaceMethod<"Whether this operand must be transposed too. An index or scalar operand need not.",
       "bool", "isPermuted", (ins "unsigned":$operandNumber),
-      /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
-    InterfaceMethod<[{
-        Builds f' on `operands`. Those that `isPermuted` names are already
-        transposed.
-      }], "::mlir::Operation *", "buildPermuted",
-      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<int64_t>":$perm,
-           "::mlir::ValueRange":$operands)>
+      /*methodBody=*/"", /*defaultImplementation=*/"return true;">
   ];
+  let extraClassDeclaration = [{
+    /// Builds f' on `operands`. Those that `isPermuted` names are already
+    /// transposed.
+    ::mlir::Operation *buildPermuted(::mlir::OpBuilder &builder, ::llvm::ArrayRef<int64_t> perm,
+                                     ::mlir::ValueRange operands);
+  }];
 }
 
 def NN_LoweringAttrInterface : AttrInterface<"LoweringAttrInterface"> {

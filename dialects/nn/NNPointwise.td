@@ -25,7 +25,7 @@ include "dialects/nn/NNBase.td"
 class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1, code vjp = [{}]>
     : NN_ValueOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
-        DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>],
+        NN_PermutableOpInterface],
         !if(!empty(vjp), []<Trait>, [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]), traits)> {
   let summary = text;
   let description = "Sharding: `([i,j],..)->([i,j])`, in all dimensions.";
@@ -41,9 +41,6 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
     int64_t $cppClass::getFlopsPerElement() { return }] # flops # [{; }
     ::partita::nn::Cost $cppClass::getCost() { return ::partita::nn::pointwiseCost(getOperation()); }
     ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::pointwiseShardingRule(getOperation()); }
-    ::mlir::Operation *$cppClass::buildPermuted(::mlir::OpBuilder &b, ::llvm::ArrayRef<int64_t> perm, ::mlir::ValueRange operands) {
-      return ::partita::nn::buildPermutedLike(b, getOperation(), perm, operands);
-    }
     ::mlir::OpFoldResult $cppClass::fold(FoldAdaptor adaptor) {
       return ::partita::nn::foldPointwise(getOperation(), adaptor.getOperands());
     }

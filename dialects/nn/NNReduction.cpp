@@ -107,23 +107,6 @@ LogicalResult WindowReduceOp::verify() {
 
 Cost WindowReduceOp::getCost() { return windowCost(*this, getType()); }
 
-template <typename WindowOp>
-static Operation *permuteWindow(WindowOp op, OpBuilder &b,
-                                ArrayRef<int64_t> perm, ValueRange operands) {
-  auto copy = cast<WindowOp>(buildPermutedLike(b, op, perm, operands));
-  copy.setWindow(permuted(op.getWindow(), perm));
-  copy.setStrides(permuted(op.getStrides(), perm));
-  copy.setDilations(permuted(op.getDilations(), perm));
-  copy.setPadsLow(permuted(op.getPadsLow(), perm));
-  copy.setPadsHigh(permuted(op.getPadsHigh(), perm));
-  return copy;
-}
-
-Operation *WindowReduceOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                         ValueRange operands) {
-  return permuteWindow(*this, b, perm, operands);
-}
-
 /// Whether the elements of a window keep their numbers.
 static bool keepsNumbers(ArrayRef<int64_t> window, ArrayRef<int64_t> perm) {
   int64_t last = -1;
@@ -180,11 +163,6 @@ bool WindowArgMaxOp::canPermute(ArrayRef<int64_t> perm) {
   return keepsNumbers(getWindow(), perm);
 }
 
-Operation *WindowArgMaxOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                         ValueRange operands) {
-  return permuteWindow(*this, b, perm, operands);
-}
-
 LogicalResult WindowSpreadOp::verify() {
   if (failed(verifyWindow(*this, getType(), getDy().getType(),
                           getType().getElementType(), "dy")) ||
@@ -200,11 +178,6 @@ Cost WindowSpreadOp::getCost() { return windowCost(*this, getDy().getType()); }
 
 bool WindowSpreadOp::canPermute(ArrayRef<int64_t> perm) {
   return keepsNumbers(getWindow(), perm);
-}
-
-Operation *WindowSpreadOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                         ValueRange operands) {
-  return permuteWindow(*this, b, perm, operands);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,13 +200,6 @@ Cost SoftmaxOp::getCost() {
 
 SmallVector<int64_t> SoftmaxOp::getRowDims() {
   return {static_cast<int64_t>(getDim())};
-}
-
-Operation *SoftmaxOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                    ValueRange operands) {
-  auto copy = cast<SoftmaxOp>(buildPermutedLike(b, *this, perm, operands));
-  copy.setDim(inversePermutation(perm)[getDim()]);
-  return copy;
 }
 
 } // namespace partita::nn

@@ -35,7 +35,7 @@ def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOp
 }
 
 def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
+    NN_PermutableOpInterface, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "combines the elements under a window that slides over a tensor";
   let description = [{
     Elements of the border, which `pads_low` and `pads_high` describe, are
@@ -64,7 +64,7 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
 }
 
 def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["canPermute", "buildPermuted"]>]> {
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["canPermute"]>]> {
   let summary = "which element under a window that slides over a tensor is the largest";
   let description = [{
     Each element is the number, within the window, of the first largest element
@@ -105,7 +105,7 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max", [DeclareOpInterfaceMethods<
 }
 
 def NN_WindowSpreadOp : NN_ValueOp<"window_spread", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["canPermute", "buildPermuted"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["canPermute"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "adds each element to one of those under its window";
   let description = [{
     Windows slide over `result`, and `dy` has an element for each. It is added
@@ -141,7 +141,7 @@ def NN_WindowSpreadOp : NN_ValueOp<"window_spread", [DeclareOpInterfaceMethods<N
 }
 
 def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_RowwiseOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
+    NN_PermutableOpInterface, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along a dimension, or its logarithm";
   let description = [{
     Constraints:

@@ -53,20 +53,6 @@ static Cost movementCost(int64_t bytes) {
   return {/*flops=*/0, bytes, CostKind::movement, /*free=*/false};
 }
 
-/// Renames the dimensions of attributes that have one entry a dimension.
-static Operation *buildPermutedEntries(OpBuilder &b, Operation *op,
-                                       ArrayRef<int64_t> perm,
-                                       ValueRange operands,
-                                       ArrayRef<StringAttr> attrNames) {
-  Operation *copy = buildPermutedLike(b, op, perm, operands);
-  for (StringAttr name : attrNames) {
-    auto entries = copy->getAttrOfType<DenseI64ArrayAttr>(name);
-    copy->setAttr(name,
-                  b.getDenseI64ArrayAttr(permuted(entries.asArrayRef(), perm)));
-  }
-  return copy;
-}
-
 //===----------------------------------------------------------------------===//
 // Reshape, transpose, broadcast
 //===----------------------------------------------------------------------===//
@@ -165,13 +151,6 @@ Cost SliceOp::getCost() {
   return cost;
 }
 
-Operation *SliceOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                  ValueRange operands) {
-  return buildPermutedEntries(
-      b, *this, perm, operands,
-      {getStartsAttrName(), getLimitsAttrName(), getStridesAttrName()});
-}
-
 LogicalResult ReverseOp::verify() {
   int64_t rank = getType().getRank();
   SmallVector<bool> seen(rank, false);
@@ -186,13 +165,6 @@ LogicalResult ReverseOp::verify() {
 }
 
 Cost ReverseOp::getCost() { return movementCost(2 * getByteSize(getType())); }
-
-Operation *ReverseOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                    ValueRange operands) {
-  auto copy = cast<ReverseOp>(buildPermutedLike(b, *this, perm, operands));
-  copy.setDims(permuted(inversePermutation(perm), getDims()));
-  return copy;
-}
 
 LogicalResult PadOp::verify() {
   RankedTensorType from = getX().getType();
@@ -222,12 +194,6 @@ Cost PadOp::getCost() {
 }
 
 bool PadOp::isPermuted(unsigned operandNumber) { return operandNumber == 0; }
-
-Operation *PadOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                ValueRange operands) {
-  return buildPermutedEntries(b, *this, perm, operands,
-                              {getLowAttrName(), getHighAttrName()});
-}
 
 //===----------------------------------------------------------------------===//
 // Concat, gather, iota
@@ -261,13 +227,6 @@ LogicalResult ConcatOp::verify() {
 
 Cost ConcatOp::getCost() { return movementCost(2 * getByteSize(getType())); }
 
-Operation *ConcatOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                   ValueRange operands) {
-  auto copy = cast<ConcatOp>(buildPermutedLike(b, *this, perm, operands));
-  copy.setDim(inversePermutation(perm)[getDim()]);
-  return copy;
-}
-
 LogicalResult GatherOp::verify() {
   RankedTensorType from = getX().getType();
   int64_t dim = getDim();
@@ -295,13 +254,6 @@ bool GatherOp::isPermuted(unsigned operandNumber) { return operandNumber == 0; }
 /// Only with a list of indices has the result the dimensions of `x`.
 bool GatherOp::canPermute(ArrayRef<int64_t>) {
   return getIndices().getType().getRank() == 1;
-}
-
-Operation *GatherOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
-                                   ValueRange operands) {
-  auto copy = cast<GatherOp>(buildPermutedLike(b, *this, perm, operands));
-  copy.setDim(inversePermutation(perm)[getDim()]);
-  return copy;
 }
 
 LogicalResult GatherElementsOp::verify() {

@@ -20,7 +20,7 @@ class NN_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> shardabl
 class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = [], list<string> shardable = [],
                            list<string> indexed = []>
     : NN_ShapeOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits), shardable, indexed>;
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, methods>], traits), shardable, indexed>;
 
 def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>,
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
