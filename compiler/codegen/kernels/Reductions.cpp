@@ -31,19 +31,9 @@ static void setCombiner(Reduction &reduction, nn::ReduceKind kind) {
       reduction.op->hasAttr(kIgnoreNaNAttr) && isa<FloatType>(type);
   reduction.neutral = nn::getNeutralElement(kind, type);
   reduction.combine = [=](OpBuilder &b, Value all, Value x) -> Value {
-    switch (kind) {
-    case nn::ReduceKind::sum:
-      return nn::scalar::add(b, loc, all, x);
-    case nn::ReduceKind::prod:
-      return nn::scalar::mul(b, loc, all, x);
-    case nn::ReduceKind::max:
-      if (ignoreNaN)
-        return arith::MaxNumFOp::create(b, loc, all, x);
-      return nn::scalar::max(b, loc, all, x, type);
-    case nn::ReduceKind::min:
-      return nn::scalar::min(b, loc, all, x, type);
-    }
-    return {};
+    if (kind == nn::ReduceKind::max && ignoreNaN)
+      return arith::MaxNumFOp::create(b, loc, all, x);
+    return nn::scalar::combine(b, loc, kind, all, x, type);
   };
 }
 

@@ -193,6 +193,21 @@ Value min(OpBuilder &b, Location loc, Value x, Value y, Type type) {
   return arith::MinSIOp::create(b, loc, x, y);
 }
 
+Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value x, Value y,
+              Type type) {
+  switch (kind) {
+  case ReduceKind::sum:
+    return add(b, loc, x, y);
+  case ReduceKind::prod:
+    return mul(b, loc, x, y);
+  case ReduceKind::max:
+    return max(b, loc, x, y, type);
+  case ReduceKind::min:
+    return min(b, loc, x, y, type);
+  }
+  llvm_unreachable("every kind is listed");
+}
+
 /// `shifted(y)`, or 0 where y, unsigned, is not below the width of x.
 static Value guardShift(OpBuilder &b, Location loc, Value x, Value y,
                         llvm::function_ref<Value(Value)> shifted) {

@@ -19,7 +19,8 @@
 
 namespace partita::nn {
 enum class ComparePredicate : uint32_t;
-}
+enum class ReduceKind : uint32_t;
+} // namespace partita::nn
 
 namespace partita::nn::scalar {
 
@@ -53,6 +54,9 @@ Value rem(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value pow(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value max(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value min(OpBuilder &b, Location loc, Value x, Value y, Type type);
+/// What a reduction of this kind makes of two terms.
+Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value x, Value y,
+              Type type);
 /// The shifts fill with zeros. A shift by the width or more gives 0.
 Value shiftLeft(OpBuilder &b, Location loc, Value x, Value y);
 Value shiftRight(OpBuilder &b, Location loc, Value x, Value y);

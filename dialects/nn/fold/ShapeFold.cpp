@@ -216,21 +216,6 @@ OpFoldResult IotaOp::fold(FoldAdaptor) {
   return DenseElementsAttr::get(getType(), elements);
 }
 
-static Value emitCombine(OpBuilder &b, Location loc, ReduceKind kind, Value x,
-                         Value y, Type type) {
-  switch (kind) {
-  case ReduceKind::sum:
-    return scalar::add(b, loc, x, y);
-  case ReduceKind::prod:
-    return scalar::mul(b, loc, x, y);
-  case ReduceKind::max:
-    return scalar::max(b, loc, x, y, type);
-  case ReduceKind::min:
-    return scalar::min(b, loc, x, y, type);
-  }
-  llvm_unreachable("every kind is listed");
-}
-
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   RankedTensorType from = getX().getType();
   if (getDims().empty())
@@ -241,8 +226,8 @@ OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   Type elementType = from.getElementType();
   ScalarFunction combine(getLoc(), {elementType, elementType},
                          [&](OpBuilder &b, Location loc, ValueRange v) {
-                           return emitCombine(b, loc, getKind(), v[0], v[1],
-                                              elementType);
+                           return scalar::combine(b, loc, getKind(), v[0], v[1],
+                                                  elementType);
                          });
   SmallVector<int64_t> resultStrides = getRowMajorStrides(getType().getShape());
   SmallVector<Attribute> sums(getType().getNumElements(),

@@ -120,17 +120,7 @@ private:
   }
 
   Value combine(Value all, Value x) {
-    switch (scan.getKind()) {
-    case nn::ReduceKind::sum:
-      return nn::scalar::add(b, b.getLoc(), all, x);
-    case nn::ReduceKind::prod:
-      return nn::scalar::mul(b, b.getLoc(), all, x);
-    case nn::ReduceKind::max:
-      return nn::scalar::max(b, b.getLoc(), all, x, element);
-    case nn::ReduceKind::min:
-      return nn::scalar::min(b, b.getLoc(), all, x, element);
-    }
-    return {};
+    return nn::scalar::combine(b, b.getLoc(), scan.getKind(), all, x, element);
   }
 
   /// The value of an earlier thread of the warp, if there is one.
