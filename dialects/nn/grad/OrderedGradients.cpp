@@ -30,7 +30,7 @@ static Term lookUp(Term x, Term places, Term isInside,
                    ArrayRef<int64_t> shape) {
   Term rows =
       x.make<GatherOp>(RankedTensorType::get(shape, x.element()), x.get(),
-                       toPositions(places, x.shape()[0]).get(), int64_t(0));
+                       readIndices(places, x.shape()[0]).get(), int64_t(0));
   return select(isInside.broadcast({0}, shape), rows, 0.0);
 }
 

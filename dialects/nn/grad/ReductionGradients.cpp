@@ -190,7 +190,7 @@ LogicalResult WindowSpreadOp::buildVjp(ImplicitLocOpBuilder &b,
   Term places = getPlaces(*this, chosen, dx.shape()).reshape({count});
   Term found = dx.make<GatherOp>(RankedTensorType::get({count}, dx.element()),
                                  dx.reshape({size}).get(),
-                                 toPositions(places, size).get(), int64_t(0));
+                                 readIndices(places, size).get(), int64_t(0));
   operands.append({found.reshape(chosen.shape()), Value()});
   return success();
 }

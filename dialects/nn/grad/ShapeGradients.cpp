@@ -110,7 +110,7 @@ LogicalResult GatherOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
       order.push_back(i);
   Term rows = dy.transpose(order).reshape(
       {count, dy.type().getNumElements() / std::max<int64_t>(count, 1)});
-  Term places = toPositions(indices, size).reshape({count});
+  Term places = readIndices(indices, size).reshape({count});
   // A scatter ignores places outside of its rows.
   if (auto padding = (*this)->getAttrOfType<IntegerAttr>(kPaddingIndexAttr))
     places =
@@ -137,7 +137,7 @@ LogicalResult GatherElementsOp::buildVjp(ImplicitLocOpBuilder &b,
   operands.append({Value(), Value()});
   if (dy.type().getNumElements() == 0)
     return success();
-  Term positions = toPositions(indices, from.getDimSize(dim));
+  Term positions = readIndices(indices, from.getDimSize(dim));
   Shape one(from.getShape());
   one[dim] = 1;
   if (dy.shape() == ArrayRef(one)) {

@@ -154,10 +154,8 @@ Term readIndices(Term indices, int64_t size) {
   const Term index =
       select(compare(ComparePredicate::lt, indices, indices.splat(0)), fromEnd,
              indices);
-  const Term least =
-      index.make<MaxOp>(index.type(), index.get(), index.splat(0).get());
-  return least.make<MinOp>(least.type(), least.get(),
-                           least.splat(static_cast<double>(size - 1)).get());
+  const Term least = binary<MaxOp>(index, index.splat(0));
+  return binary<MinOp>(least, least.splat(static_cast<double>(size - 1)));
 }
 
 Term cos(Term x) { return unary<CosOp>(x); }
@@ -220,13 +218,6 @@ Term shareOfSqrt(Operation *sqrt, Term y, Term dy) {
   // Divided by 1 there, so that nothing infinite is made.
   Term isZero = y == 0.0;
   return select(isZero, 0.0, dy / select(isZero, 1.0, y + y));
-}
-
-Term toPositions(Term indices, int64_t size) {
-  Term i = indices.cast(indices.b().getI64Type());
-  i = select(compare(ComparePredicate::lt, i, i.splat(0)), i + double(size), i);
-  i = binary<MaxOp>(i, i.splat(0));
-  return binary<MinOp>(i, i.splat(static_cast<double>(size - 1)));
 }
 
 Term scatterSum(Term places, Term updates, int64_t rows) {

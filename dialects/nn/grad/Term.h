@@ -146,11 +146,6 @@ inline constexpr llvm::StringLiteral kPaddingIndexAttr = "nn.padding_index";
 /// the result. At 0 it is infinite, or 0 with `kZeroAtZeroAttr`.
 Term shareOfSqrt(mlir::Operation *sqrt, Term y, Term dy);
 
-/// Positions along a dimension of `size` elements, as i64 and as forward
-/// lookups understand them: a negative one counts from the end, and what is out
-/// of range is clamped.
-Term toPositions(Term indices, int64_t size);
-
 /// A matrix of zeros [rows, columns], upon which row i of `updates` is added at
 /// row `places[i]`. Narrow floats are summed as f32.
 Term scatterSum(Term places, Term updates, int64_t rows);
