@@ -8,17 +8,14 @@
 #include "dialects/nn/StridedLayout.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 using namespace mlir;
 
 namespace partita::nn {
 
 StridedLayout StridedLayout::dense(ArrayRef<int64_t> shape) {
-  StridedLayout view{SmallVector<int64_t>(shape), {}, 0};
-  view.strides.assign(view.shape.size(), 1);
-  for (size_t i = view.shape.size(); i-- > 1;)
-    view.strides[i - 1] = view.strides[i] * view.shape[i];
-  return view;
+  return {SmallVector<int64_t>(shape), getRowMajorStrides(shape), 0};
 }
 
 std::optional<StridedLayout>

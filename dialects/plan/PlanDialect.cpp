@@ -33,8 +33,3 @@ void PlanDialect::initialize() {
 #include "dialects/plan/PlanOps.cpp.inc"
       >();
 }
-
-int64_t partita::plan::getByteSize(RankedTensorType type) {
-  int64_t bits = type.getElementTypeBitWidth();
-  return type.getNumElements() * std::max<int64_t>(1, bits / 8);
-}

@@ -8,7 +8,7 @@
 #ifndef PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 #define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 
-#include "dialects/nn/NNInterfaces.h"
+#include "dialects/nn/NNDialect.h"
 #include "dialects/plan/AbiEnums.h"
 #include "dialects/plan/Fields.h"
 #include "runtime/abi/Actions.h"
@@ -33,8 +33,7 @@ inline constexpr llvm::StringLiteral kTrainingAttr = "plan.training";
 /// outlives its unit, and the rest.
 inline constexpr llvm::StringLiteral kMemoryPartsAttr = "plan.memory_parts";
 
-/// Bytes of a dense tensor. An element narrower than a byte takes one byte.
-int64_t getByteSize(mlir::RankedTensorType type);
+using nn::getByteSize;
 
 } // namespace partita::plan
 

@@ -10,6 +10,7 @@
 #include "compiler/codegen/kernels/Reductions.h"
 #include "compiler/codegen/kernels/Storage.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
@@ -103,7 +104,7 @@ Value Evaluator::evaluateConstant(OpBuilder &b, nn::ConstantOp constant,
   if (dense.isSplat())
     return arith::ConstantOp::create(
         b, constant.getLoc(),
-        getScalarAttr(element, dense.getSplatValue<Attribute>()));
+        cast<TypedAttr>(nn::toScalar(dense.getSplatValue<Attribute>())));
   Value tensor = arith::ConstantOp::create(
       outer, constant.getLoc(),
       getStorageConstant(dense, squeeze(dense.getType().getShape())));

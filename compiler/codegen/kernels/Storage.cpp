@@ -8,6 +8,7 @@
 #include "compiler/codegen/kernels/Storage.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -46,22 +47,6 @@ Value toStorage(OpBuilder &b, Location loc, Value x, Type element) {
   return arith::ExtUIOp::create(b, loc, b.getI8Type(), x);
 }
 
-TypedAttr getScalarAttr(Type element, Attribute value) {
-  Type scalar = nn::getSignlessType(element);
-  if (auto number = dyn_cast<FloatAttr>(value)) {
-    if (scalar == element)
-      return number;
-    APInt code = number.getValue().bitcastToAPInt();
-    return IntegerAttr::get(scalar, code.zext(scalar.getIntOrFloatBitWidth()));
-  }
-  APInt number = cast<IntegerAttr>(value).getValue();
-  unsigned width = scalar.getIntOrFloatBitWidth();
-  if (number.getBitWidth() < width)
-    number =
-        element.isUnsignedInteger() ? number.zext(width) : number.sext(width);
-  return IntegerAttr::get(scalar, number);
-}
-
 DenseElementsAttr getStorageConstant(DenseElementsAttr value,
                                      ArrayRef<int64_t> shape) {
   Type element = value.getElementType();
@@ -77,7 +62,7 @@ DenseElementsAttr getStorageConstant(DenseElementsAttr value,
           IntegerAttr::get(type.getElementType(),
                            cast<FloatAttr>(x).getValue().bitcastToAPInt()));
     else
-      elements.push_back(getScalarAttr(element, x));
+      elements.push_back(nn::toScalar(x));
   }
   return DenseElementsAttr::get(type, elements);
 }

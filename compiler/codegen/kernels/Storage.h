@@ -39,9 +39,6 @@ mlir::Value fromStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
 mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                       mlir::Type element);
 
-/// An element of an nn constant as an attribute of the signless type.
-mlir::TypedAttr getScalarAttr(mlir::Type element, mlir::Attribute value);
-
 /// Converts a dense nn constant to stored elements, in `shape`, which must have
 /// the same number of elements.
 mlir::DenseElementsAttr getStorageConstant(mlir::DenseElementsAttr value,
