@@ -20,11 +20,9 @@ struct DotOperand {
   DotOperand(nn::DotOp op, bool isRight)
       : value(op->getOperand(isRight)),
         batch(isRight ? op.getRhsBatch() : op.getLhsBatch()),
-        contract(isRight ? op.getRhsContract() : op.getLhsContract()) {
-    for (int64_t dim = 0; dim < nn::getTensorType(value).getRank(); ++dim)
-      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
-        free.push_back(dim);
-  }
+        contract(isRight ? op.getRhsContract() : op.getLhsContract()),
+        free(nn::getFreeDims(nn::getTensorType(value).getRank(), batch,
+                             contract)) {}
 
   /// Reads what a transpose reads, if the result stays as it is.
   void skipTranspose() {

@@ -161,11 +161,9 @@ std::optional<Operand> getOperand(RankedTensorType type,
   if (contract.size() != 1 ||
       type.getRank() != static_cast<int64_t>(batch.size()) + 2)
     return std::nullopt;
-  Operand operand{SmallVector<int64_t>(batch), -1, contract[0]};
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (dim != contract[0] && !llvm::is_contained(batch, dim))
-      operand.free = dim;
-  return operand;
+  return Operand{SmallVector<int64_t>(batch),
+                 nn::getFreeDims(type.getRank(), batch, contract).front(),
+                 contract[0]};
 }
 
 /// Takes a number by which the value is multiplied into `scale`, through ops

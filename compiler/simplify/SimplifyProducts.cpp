@@ -225,17 +225,13 @@ struct ReadOnce : OpRewritePattern<nn::DotOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     const Term left = Term(b, op.getLhs()).reshape(leftShape),
                once = Term(b, right->broadcast.getX()).reshape(rightShape);
-    Shape result;
-    for (int64_t dim : leftBatch)
+    Shape result = nn::permuted(leftShape, leftBatch);
+    for (int64_t dim :
+         nn::getFreeDims(leftShape.size(), leftBatch, leftContract))
       result.push_back(leftShape[dim]);
-    for (auto [dim, size] : llvm::enumerate(leftShape))
-      if (!llvm::is_contained(leftBatch, int64_t(dim)) &&
-          !llvm::is_contained(leftContract, int64_t(dim)))
-        result.push_back(size);
-    for (auto [dim, size] : llvm::enumerate(rightShape))
-      if (!llvm::is_contained(rightBatch, int64_t(dim)) &&
-          !llvm::is_contained(rightContract, int64_t(dim)))
-        result.push_back(size);
+    for (int64_t dim :
+         nn::getFreeDims(rightShape.size(), rightBatch, rightContract))
+      result.push_back(rightShape[dim]);
     if (llvm::product_of(result) != op.getType().getNumElements())
       return failure();
     Term product = left.make<nn::DotOp>(

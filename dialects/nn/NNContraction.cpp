@@ -22,9 +22,8 @@ namespace partita::nn {
 // Dot
 //===----------------------------------------------------------------------===//
 
-/// The dimensions of an operand that are neither batch nor contracted.
-static SmallVector<int64_t> getFreeDims(int64_t rank, ArrayRef<int64_t> batch,
-                                        ArrayRef<int64_t> contract) {
+SmallVector<int64_t> getFreeDims(int64_t rank, ArrayRef<int64_t> batch,
+                                 ArrayRef<int64_t> contract) {
   SmallVector<int64_t> free;
   for (int64_t dim = 0; dim < rank; ++dim)
     if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
@@ -113,10 +112,7 @@ Cost DotOp::getCost() {
   int64_t depth = 1;
   for (int64_t dim : getLhsContract())
     depth *= getLhs().getType().getDimSize(dim);
-  return {2 * depth * getType().getNumElements(),
-          getByteSize(getLhs().getType()) + getByteSize(getRhs().getType()) +
-              getByteSize(getType()),
-          CostKind::dot};
+  return makeCost(*this, 2 * depth * getType().getNumElements(), CostKind::dot);
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,16 +172,6 @@ LogicalResult ConvOp::verify() {
   return verifyConv(*this, getX().getType(), getWeights().getType(), getType());
 }
 
-Cost ConvOp::getCost() {
-  RankedTensorType weights = getWeights().getType();
-  int64_t outChannels = std::max<int64_t>(weights.getDimSize(0), 1);
-  int64_t perElement = weights.getNumElements() / outChannels;
-  return {2 * perElement * getType().getNumElements(),
-          getByteSize(getX().getType()) + getByteSize(weights) +
-              getByteSize(getType()),
-          CostKind::conv};
-}
-
 LogicalResult ConvDxOp::verify() { // C1
   return verifyConv(*this, getType(), getWeights().getType(),
                     getDy().getType());
@@ -195,26 +181,25 @@ LogicalResult ConvDwOp::verify() { // C1
   return verifyConv(*this, getX().getType(), getType(), getDy().getType());
 }
 
-/// As much as the convolution: each product of it gives one to a derivative.
-static Cost getGradientCost(Operation *op, RankedTensorType weights,
-                            RankedTensorType dy) {
+/// Each product of a convolution gives one to a derivative, too.
+static Cost convCost(Operation *op, RankedTensorType weights,
+                     RankedTensorType y) {
   const int64_t outChannels = std::max<int64_t>(weights.getDimSize(0), 1);
-  Cost cost;
-  cost.flops =
-      2 * (weights.getNumElements() / outChannels) * dy.getNumElements();
-  for (Type type : op->getOperandTypes())
-    cost.bytes += getByteSize(type);
-  cost.bytes += getByteSize(op->getResult(0).getType());
-  cost.kind = CostKind::conv;
-  return cost;
+  return makeCost(
+      op, 2 * (weights.getNumElements() / outChannels) * y.getNumElements(),
+      CostKind::conv);
+}
+
+Cost ConvOp::getCost() {
+  return convCost(*this, getWeights().getType(), getType());
 }
 
 Cost ConvDxOp::getCost() {
-  return getGradientCost(*this, getWeights().getType(), getDy().getType());
+  return convCost(*this, getWeights().getType(), getDy().getType());
 }
 
 Cost ConvDwOp::getCost() {
-  return getGradientCost(*this, getType(), getDy().getType());
+  return convCost(*this, getType(), getDy().getType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,14 +245,10 @@ Cost AttentionOp::getCost() {
   RankedTensorType q = getQ().getType(), v = getV().getType();
   int64_t scores =
       q.getDimSize(0) * q.getDimSize(1) * q.getDimSize(2) * v.getDimSize(2);
-  Cost cost;
   // Both products, and about 25 operations a score for the softmax.
-  cost.flops = scores * (2 * q.getDimSize(3) + 2 * v.getDimSize(3) + 25);
-  for (Type type : getOperation()->getOperandTypes())
-    cost.bytes += getByteSize(type);
-  cost.bytes += getByteSize(getType());
-  cost.kind = CostKind::attention;
-  return cost;
+  return makeCost(*this,
+                  scores * (2 * q.getDimSize(3) + 2 * v.getDimSize(3) + 25),
+                  CostKind::attention);
 }
 
 //===----------------------------------------------------------------------===//

@@ -93,6 +93,15 @@ llvm::SmallVector<int64_t> permuted(llvm::ArrayRef<int64_t> values,
 llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm);
 bool isPermutation(llvm::ArrayRef<int64_t> values, int64_t rank);
 
+/// Of a factor of a product: the dimensions that are neither batch nor
+/// contracted, in order.
+llvm::SmallVector<int64_t> getFreeDims(int64_t rank,
+                                       llvm::ArrayRef<int64_t> batch,
+                                       llvm::ArrayRef<int64_t> contract);
+
+/// Whether tensors with `rank` dimensions have `dim`; if not, with a message.
+llvm::LogicalResult verifyDim(mlir::Operation *op, int64_t dim, int64_t rank);
+
 /// The name of an op in messages: the ONNX node names in its location, joined
 /// by "+" (the first few, then "..."), or else the op's own name. A location
 /// without names gives "".

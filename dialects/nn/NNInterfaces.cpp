@@ -29,16 +29,23 @@ bool isDivision(Operation *op) {
          !isTranscendental(op);
 }
 
-Cost pointwiseCost(Operation *op) {
-  Cost cost;
-  int64_t perElement = cast<PointwiseOpInterface>(op).getFlopsPerElement();
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  cost.flops = perElement * result.getNumElements();
+int64_t getTouchedBytes(Operation *op) {
+  int64_t bytes = 0;
   for (Type type : op->getOperandTypes())
-    cost.bytes += getByteSize(type);
-  cost.bytes += getByteSize(result);
-  cost.kind = CostKind::pointwise;
-  return cost;
+    bytes += getByteSize(type);
+  for (Type type : op->getResultTypes())
+    bytes += getByteSize(type);
+  return bytes;
+}
+
+Cost makeCost(Operation *op, int64_t flops, CostKind kind) {
+  return {flops, getTouchedBytes(op), kind};
+}
+
+Cost pointwiseCost(Operation *op) {
+  int64_t perElement = cast<PointwiseOpInterface>(op).getFlopsPerElement();
+  int64_t elements = getTensorType(op->getResult(0)).getNumElements();
+  return makeCost(op, perElement * elements, CostKind::pointwise);
 }
 
 Operation *buildPermutedLike(OpBuilder &builder, Operation *op,

@@ -50,6 +50,11 @@ bool isTranscendental(mlir::Operation *op);
 /// as much as an addition.
 bool isDivision(mlir::Operation *op);
 
+/// Bytes of all operands and results.
+int64_t getTouchedBytes(mlir::Operation *op);
+/// The cost of an op that reads all operands and writes all results.
+Cost makeCost(mlir::Operation *op, int64_t flops, CostKind kind);
+
 /// Used by the TableGen class of pointwise ops; see NNPointwise.td.
 Cost pointwiseCost(mlir::Operation *op);
 mlir::Operation *buildPermutedLike(mlir::OpBuilder &builder,

@@ -18,13 +18,8 @@ namespace partita::nn {
 
 /// `steps`: operations on elements. `sequential`: of them, one after another.
 static Cost orderedCost(Operation *op, int64_t steps, int64_t sequential) {
-  Cost cost;
-  cost.flops = steps;
+  Cost cost = makeCost(op, steps, CostKind::reduction);
   cost.sequential = sequential;
-  cost.bytes = getByteSize(op->getResult(0).getType());
-  cost.kind = CostKind::reduction;
-  for (Type type : op->getOperandTypes())
-    cost.bytes += getByteSize(type);
   return cost;
 }
 
@@ -47,12 +42,7 @@ Cost TopKOp::getCost() {
 }
 
 LogicalResult ScanOp::verify() {
-  int64_t dim = getDim();
-  if (dim < 0 || dim >= getType().getRank()) // C1
-    return emitOpError("names dimension ")
-           << dim << " of a tensor with " << getType().getRank()
-           << " dimensions";
-  return success();
+  return verifyDim(*this, getDim(), getType().getRank()); // C1
 }
 
 /// Sums along the last dimension wait for each other. Those along another do

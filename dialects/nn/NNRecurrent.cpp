@@ -116,15 +116,11 @@ LogicalResult RecurrentOp::verify() {
 Cost RecurrentOp::getCost() {
   RankedTensorType x = getX().getType();
   int64_t hidden = getHiddenSize();
-  Cost cost;
   // The product, and about 25 operations for the function of a gate.
-  cost.flops = x.getNumElements() * (2 * hidden + 25);
-  for (Type type : getOperation()->getOperandTypes())
-    cost.bytes += getByteSize(type);
+  Cost cost = makeCost(*this, x.getNumElements() * (2 * hidden + 25),
+                       CostKind::recurrent);
   // Every step reads the weights again.
   cost.bytes += (getNumSteps() - 1) * getByteSize(getWeights().getType());
-  cost.bytes += getByteSize(getType());
-  cost.kind = CostKind::recurrent;
   return cost;
 }
 

@@ -13,10 +13,6 @@ using namespace mlir;
 
 namespace partita::nn {
 
-static Cost reductionCost(int64_t flops, Type x, Type result) {
-  return {flops, getByteSize(x) + getByteSize(result), CostKind::reduction};
-}
-
 LogicalResult ReduceOp::verify() {
   RankedTensorType from = getX().getType();
   int64_t last = -1;
@@ -41,8 +37,8 @@ SmallVector<int64_t> ReduceOp::getRowDims() {
 }
 
 Cost ReduceOp::getCost() {
-  RankedTensorType from = getX().getType();
-  return reductionCost(from.getNumElements(), from, getType());
+  return makeCost(*this, getX().getType().getNumElements(),
+                  CostKind::reduction);
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,10 +90,7 @@ static Cost windowCost(WindowOp op, RankedTensorType windows) {
   int64_t size = 1;
   for (int64_t extent : op.getWindow())
     size *= extent;
-  int64_t bytes = getByteSize(op.getType());
-  for (Type type : op->getOperandTypes())
-    bytes += getByteSize(type);
-  return {size * windows.getNumElements(), bytes, CostKind::reduction};
+  return makeCost(op, size * windows.getNumElements(), CostKind::reduction);
 }
 
 LogicalResult WindowReduceOp::verify() {
@@ -185,17 +178,11 @@ bool WindowSpreadOp::canPermute(ArrayRef<int64_t> perm) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SoftmaxOp::verify() {
-  int64_t dim = getDim();
-  if (dim < 0 || dim >= getType().getRank()) // C1
-    return emitOpError("names dimension ")
-           << dim << " of a tensor with " << getType().getRank()
-           << " dimensions";
-  return success();
+  return verifyDim(*this, getDim(), getType().getRank()); // C1
 }
 
 Cost SoftmaxOp::getCost() {
-  return reductionCost(25 * getType().getNumElements(), getX().getType(),
-                       getType());
+  return makeCost(*this, 25 * getType().getNumElements(), CostKind::reduction);
 }
 
 SmallVector<int64_t> SoftmaxOp::getRowDims() {

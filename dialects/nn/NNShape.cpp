@@ -42,15 +42,15 @@ static LogicalResult verifyEntries(Operation *op, StringRef name,
   return success();
 }
 
-static LogicalResult verifyDim(Operation *op, int64_t dim, int64_t rank) {
+LogicalResult verifyDim(Operation *op, int64_t dim, int64_t rank) {
   if (dim < 0 || dim >= rank)
     return op->emitOpError("names dimension ")
            << dim << " of a tensor with " << rank << " dimensions";
   return success();
 }
 
-static Cost movementCost(int64_t bytes) {
-  return {/*flops=*/0, bytes, CostKind::movement, /*free=*/false};
+static Cost movementCost(int64_t bytes, bool free = false) {
+  return {/*flops=*/0, bytes, CostKind::movement, free};
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,11 +65,7 @@ LogicalResult ReshapeOp::verify() {
   return verifySameElementType(*this, getX(), getResult()); // C2
 }
 
-Cost ReshapeOp::getCost() {
-  Cost cost = movementCost(0);
-  cost.free = true;
-  return cost;
-}
+Cost ReshapeOp::getCost() { return movementCost(0, /*free=*/true); }
 
 LogicalResult TransposeOp::verify() {
   RankedTensorType from = getX().getType();
@@ -112,10 +108,7 @@ LogicalResult BroadcastOp::verify() {
 }
 
 Cost BroadcastOp::getCost() {
-  Cost cost =
-      movementCost(getByteSize(getX().getType()) + getByteSize(getType()));
-  cost.free = true;
-  return cost;
+  return movementCost(getTouchedBytes(*this), /*free=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,9 +139,7 @@ LogicalResult SliceOp::verify() {
 }
 
 Cost SliceOp::getCost() {
-  Cost cost = movementCost(2 * getByteSize(getType()));
-  cost.free = true;
-  return cost;
+  return movementCost(2 * getByteSize(getType()), /*free=*/true);
 }
 
 LogicalResult ReverseOp::verify() {
@@ -286,9 +277,7 @@ LogicalResult IotaOp::verify() {
 }
 
 Cost IotaOp::getCost() {
-  Cost cost = movementCost(getByteSize(getType()));
-  cost.free = true;
-  return cost;
+  return movementCost(getByteSize(getType()), /*free=*/true);
 }
 
 } // namespace partita::nn

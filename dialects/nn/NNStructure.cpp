@@ -172,10 +172,7 @@ Cost ClusterOp::getCost() {
     cost.flops += part.flops;
     cost.kind = heavier(cost.kind, part.kind);
   }
-  for (Type type : getOperandTypes())
-    cost.bytes += getByteSize(type);
-  for (Type type : getResultTypes())
-    cost.bytes += getByteSize(type);
+  cost.bytes = getTouchedBytes(*this);
   return cost;
 }
 

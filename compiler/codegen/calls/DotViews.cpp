@@ -31,24 +31,20 @@ bool matchDotViews(CallMatcher &call, Operation *root) {
   SmallVector<int64_t> result;
   for (int64_t dim : dot.getLhsBatch())
     result.push_back(lhs->shape[dim]);
-  int64_t m = 1, n = 1, k = 1;
+  const auto leftFree = nn::getFreeDims(lhs->shape.size(), dot.getLhsBatch(),
+                                        dot.getLhsContract()),
+             rightFree = nn::getFreeDims(rhs->shape.size(), dot.getRhsBatch(),
+                                         dot.getRhsContract());
   SmallVector<int64_t> left(dot.getLhsBatch()), right(dot.getRhsBatch());
-  for (int64_t dim = 0; dim < int64_t(lhs->shape.size()); ++dim)
-    if (!llvm::is_contained(dot.getLhsBatch(), dim) &&
-        !llvm::is_contained(dot.getLhsContract(), dim)) {
-      left.push_back(dim);
-      m *= lhs->shape[dim];
-    }
+  llvm::append_range(left, leftFree);
   llvm::append_range(left, dot.getLhsContract());
   llvm::append_range(right, dot.getRhsContract());
-  for (int64_t dim : dot.getLhsContract())
-    k *= lhs->shape[dim];
-  for (int64_t dim = 0; dim < int64_t(rhs->shape.size()); ++dim)
-    if (!llvm::is_contained(dot.getRhsBatch(), dim) &&
-        !llvm::is_contained(dot.getRhsContract(), dim)) {
-      right.push_back(dim);
-      n *= rhs->shape[dim];
-    }
+  llvm::append_range(right, rightFree);
+  auto sizeOf = [](const StridedView &view, ArrayRef<int64_t> dims) {
+    return llvm::product_of(nn::permuted(view.shape, dims));
+  };
+  const int64_t m = sizeOf(*lhs, leftFree), n = sizeOf(*rhs, rightFree),
+                k = sizeOf(*lhs, dot.getLhsContract());
   SmallVector<int64_t> leftShape(result), rightShape(result);
   leftShape.append({m, k});
   rightShape.append({k, n});

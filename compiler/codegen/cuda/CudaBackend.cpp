@@ -86,12 +86,7 @@ public:
     if (!kernel || kernel.getLaunch().empty() || findSpecialKernel(cluster) ||
         kernel.getLaunch().front() > kMostMemberBlocks)
       return false;
-    int64_t bytes = 0;
-    for (Type type : cluster->getOperandTypes())
-      bytes += nn::getByteSize(type);
-    for (Type type : cluster->getResultTypes())
-      bytes += nn::getByteSize(type);
-    return bytes <= kMostMemberBytes;
+    return nn::getTouchedBytes(cluster) <= kMostMemberBytes;
   }
 
   bool canGroup(ArrayRef<func::FuncOp> kernels,

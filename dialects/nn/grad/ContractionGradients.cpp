@@ -18,16 +18,6 @@ using namespace partita::nn;
 using namespace partita::nn::grad;
 using partita::nn::grad::Shape;
 
-/// The dimensions that are in neither list, in order.
-static Shape getFree(int64_t rank, ArrayRef<int64_t> batch,
-                     ArrayRef<int64_t> contract) {
-  Shape free;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
-      free.push_back(dim);
-  return free;
-}
-
 /// The derivative to one factor, which has the given dimensions; `otherX` are
 /// those of the other factor. `first` is the dimension of dy that is the other
 /// factor's first free one.
@@ -39,8 +29,9 @@ static Term differentiateFactor(Term dy, Term other, ArrayRef<int64_t> shape,
                                 int64_t first) {
   const int64_t rank = static_cast<int64_t>(shape.size()),
                 batches = static_cast<int64_t>(batch.size());
-  Shape otherFree = getFree(other.rank(), otherBatch, otherContract),
-        free = getFree(rank, batch, contract), dyContract, dyBatch, order(rank);
+  Shape otherFree = getFreeDims(other.rank(), otherBatch, otherContract),
+        free = getFreeDims(rank, batch, contract), dyContract, dyBatch,
+        order(rank);
   for (size_t i = 0; i < otherFree.size(); ++i)
     dyContract.push_back(first + static_cast<int64_t>(i));
   for (int64_t i = 0; i < batches; ++i)

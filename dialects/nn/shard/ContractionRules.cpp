@@ -21,12 +21,10 @@ ShardingRule DotOp::getShardingRule() {
   }
   auto addFreeDims = [&](RankedTensorType type, DimFactors &dims,
                          ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (!llvm::is_contained(batch, dim) &&
-          !llvm::is_contained(contract, dim)) {
-        dims[dim] = {rule.addFactor(type.getDimSize(dim))};
-        resultDims.push_back(dims[dim]);
-      }
+    for (int64_t dim : getFreeDims(type.getRank(), batch, contract)) {
+      dims[dim] = {rule.addFactor(type.getDimSize(dim))};
+      resultDims.push_back(dims[dim]);
+    }
   };
   addFreeDims(lhs, lhsDims, getLhsBatch(), getLhsContract());
   addFreeDims(rhs, rhsDims, getRhsBatch(), getRhsContract());

@@ -166,18 +166,17 @@ ShardingRule IotaOp::getShardingRule() {
   });
 }
 
-/// Of what is kept, parts may be rounded up.
-static ShardingRule keptRule(Operation *op) {
-  ShardingRule rule = sameShapeRule(op);
-  rule.can_pad = true;
-  return rule;
+ShardingRule AccumulatorOp::getShardingRule() {
+  return pointwiseShardingRule(*this);
 }
 
-ShardingRule AccumulatorOp::getShardingRule() { return keptRule(*this); }
+ShardingRule SumMicroBatchesOp::getShardingRule() {
+  return pointwiseShardingRule(*this);
+}
 
-ShardingRule SumMicroBatchesOp::getShardingRule() { return keptRule(*this); }
-
-ShardingRule ParameterOp::getShardingRule() { return keptRule(*this); }
+ShardingRule ParameterOp::getShardingRule() {
+  return pointwiseShardingRule(*this);
+}
 
 static bool isSplat(ConstantOp op) {
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
