@@ -7,8 +7,6 @@
 
 #include "compiler/emit/PlanWriter.h"
 
-#include "compiler/emit/Enums.h"
-
 #include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/Calls.h"
@@ -276,10 +274,9 @@ private:
     for (Value member : slot.getMembers())
       members.push_back(slotOf.lookup(member));
     return abi::CreateSlot(
-        b, toAbi(slot.getSpace()), offset, slot.getByteSize(),
-        dtype(slot, type), longs(type.getShape()),
-        slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1,
-        static_cast<abi::Span>(slot.getSpan()),
+        b, slot.getSpace(), offset, slot.getByteSize(), dtype(slot, type),
+        longs(type.getShape()),
+        slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1, slot.getSpan(),
         slot.getSum() ? slotOf.lookup(slot.getSum()) : -1,
         static_cast<int>(slot.getLane().value_or(0)),
         members.empty() ? 0 : b.CreateVector(members), slot.getRenewed());
@@ -508,7 +505,7 @@ private:
       tables.push_back(abi::CreateCollection(
           b, string(collection.getCollectionName()),
           collection.getKind() == plan::PortKind::output,
-          static_cast<int>(collection.getIndex()), toAbi(collection.getOf()),
+          static_cast<int>(collection.getIndex()), collection.getOf(),
           static_cast<int>(collection.getLength())));
     return b.CreateVector(tables);
   }
@@ -575,8 +572,8 @@ private:
       auto element = RankedTensorType::get({}, collective.getElement());
       tables.push_back(abi::CreateCollective(
           b, string(collective.getValue()),
-          programs.lookup(collective.getProgram()), toAbi(collective.getKind()),
-          toAbi(collective.getReduction()), dtype(collective, element),
+          programs.lookup(collective.getProgram()), collective.getKind(),
+          collective.getReduction(), dtype(collective, element),
           collective.getRows(), collective.getPart(),
           axes(collective.getAxes()), collective.getDurationNs(),
           string(collective.getReason()),

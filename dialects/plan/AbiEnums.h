@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a library call is made of is named once, in runtime/abi/plan.fbs. The
-// plan dialect's attributes hold those values, and print and read their names.
+// What slots, collectives and library calls are made of is named once, in
+// runtime/abi/plan.fbs. The plan dialect's attributes hold those values, and
+// print and read their names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,9 +44,14 @@ std::optional<EnumT> symbolizeAmong(const EnumT (&values)[count],
 
 PARTITA_ABI_ENUM(CallKind)
 PARTITA_ABI_ENUM(Cell)
+PARTITA_ABI_ENUM(CollectionKind)
+PARTITA_ABI_ENUM(CollectiveKind)
 PARTITA_ABI_ENUM(Combine)
 PARTITA_ABI_ENUM(GateFunctionKind)
 PARTITA_ABI_ENUM(PostOpKind)
+PARTITA_ABI_ENUM(Reduction)
+PARTITA_ABI_ENUM(Space)
+PARTITA_ABI_ENUM(Span)
 
 #undef PARTITA_ABI_ENUM
 

@@ -65,6 +65,16 @@ def Plan_Details : OptionalParameter<"::mlir::Attribute"> {
 // Attributes
 //===----------------------------------------------------------------------===//
 
+/// A value of an enum of runtime/abi/plan.fbs, whose getter returns that value.
+class Plan_Enum<string type, string attrMnemonic, string text> : Plan_Attr<type, attrMnemonic> {
+  let summary = text;
+  let parameters = (ins Plan_Word<type, attrMnemonic>:$value);
+  let assemblyFormat = "$value";
+  let returnType = "::partita::plan::" # type;
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::partita::plan::" # type # "Attr::get($_builder.getContext(), $0)";
+}
+
 def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a compiled kernel: its symbol in the objects, and its parallel loop";
   let description = [{

@@ -280,9 +280,8 @@ LogicalResult SlotOp::verify() {
     return emitOpError("(C3) in ") << stringifySpace(space) << " has the span "
                                    << stringifySpan(getSpan());
   if ((getCuts() || getRenewed()) && space != Space::state)
-    return emitOpError("(C4) in ")
-           << stringifySpace(space)
-           << (getCuts() ? " has cuts" : " is renewed");
+    return emitOpError("(C4) in ") << stringifySpace(space)
+                                   << (getCuts() ? " has cuts" : " is renewed");
   if (static_cast<bool>(getSum()) != static_cast<bool>(getLane()))
     return emitOpError("(C5) is a lane of nothing, or no lane of a sum");
   if ((hasLanes || getLane()) && getSpan() != Span::sum)
@@ -321,21 +320,17 @@ LogicalResult SlotOp::verify() {
 // Units and instructions
 //===----------------------------------------------------------------------===//
 
-LogicalResult UnitOp::verifyRegions() {
-  for (Operation &op : getBody().front())
+/// C1 of units and of the load program.
+static LogicalResult verifyInstructions(Operation *of) {
+  for (Operation &op : of->getRegion(0).front())
     if (!isa<InstructionOpInterface>(op))
-      return emitOpError("(C1) holds '")
+      return of->emitOpError("(C1) holds '")
              << op.getName() << "', which is not an instruction";
   return success();
 }
 
-LogicalResult LoadOp::verifyRegions() {
-  for (Operation &op : getBody().front())
-    if (!isa<InstructionOpInterface>(op))
-      return emitOpError("(C1) holds '")
-             << op.getName() << "', which is not an instruction";
-  return success();
-}
+LogicalResult UnitOp::verifyRegions() { return verifyInstructions(*this); }
+LogicalResult LoadOp::verifyRegions() { return verifyInstructions(*this); }
 
 ValueRange DispatchOp::getInstructionReads() { return getInputs(); }
 ValueRange DispatchOp::getInstructionWrites() { return getOutputs(); }

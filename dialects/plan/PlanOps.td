@@ -29,36 +29,6 @@ def Plan_FrameType : TypeDef<Plan_Dialect, "Frame"> {
   let summary = "bytes of a device's arena of which each micro-batch in flight has its own copy";
 }
 
-def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
-    I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"frame", 1>, I32EnumAttrCase<"constant", 2>,
-    I32EnumAttrCase<"weight", 3>, I32EnumAttrCase<"state", 4>]> {
-  let cppNamespace = "::partita::plan";
-  let genSpecializedAttr = 0;
-}
-def Plan_SpaceAttr : EnumAttr<Plan_Dialect, Plan_Space, "space">;
-
-def Plan_Span : I32EnumAttr<"Span", "for how long a slot holds one value", [
-    I32EnumAttrCase<"micro_batch", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"sum", 2>]> {
-  let cppNamespace = "::partita::plan";
-  let genSpecializedAttr = 0;
-}
-def Plan_SpanAttr : EnumAttr<Plan_Dialect, Plan_Span, "span">;
-
-def Plan_CollectiveKind : I32EnumAttr<"CollectiveKind", "what devices do together", [
-    I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
-    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"broadcast", 4>]> {
-  let cppNamespace = "::partita::plan";
-  let genSpecializedAttr = 0;
-}
-def Plan_CollectiveKindAttr : EnumAttr<Plan_Dialect, Plan_CollectiveKind, "collective_kind">;
-
-def Plan_Reduction : I32EnumAttr<"Reduction", "how the elements of devices are combined", [
-    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
-  let cppNamespace = "::partita::plan";
-  let genSpecializedAttr = 0;
-}
-def Plan_ReductionAttr : EnumAttr<Plan_Dialect, Plan_Reduction, "reduction">;
-
 def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port is", [
     I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"output", 1>, I32EnumAttrCase<"bound_input", 2>]> {
   let cppNamespace = "::partita::plan";
@@ -66,13 +36,11 @@ def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port i
 }
 def Plan_PortKindAttr : EnumAttr<Plan_Dialect, Plan_PortKind, "port_kind">;
 
-def Plan_CollectionKind : I32EnumAttr<"CollectionKind", "what a value of the model is that is no tensor", [
-    I32EnumAttrCase<"sequence", 0>, I32EnumAttrCase<"optional_tensor", 1>,
-    I32EnumAttrCase<"optional_sequence", 2>]> {
-  let cppNamespace = "::partita::plan";
-  let genSpecializedAttr = 0;
-}
-def Plan_CollectionKindAttr : EnumAttr<Plan_Dialect, Plan_CollectionKind, "collection_kind">;
+def Plan_SpaceAttr : Plan_Enum<"Space", "space", "where the bytes of a slot lie">;
+def Plan_SpanAttr : Plan_Enum<"Span", "span", "for how long a slot holds one value">;
+def Plan_CollectiveKindAttr : Plan_Enum<"CollectiveKind", "collective_kind", "what devices do together">;
+def Plan_ReductionAttr : Plan_Enum<"Reduction", "reduction", "how the elements of devices are combined">;
+def Plan_CollectionKindAttr : Plan_Enum<"CollectionKind", "collection_kind", "what a value of the model is that is no tensor">;
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 

@@ -67,8 +67,7 @@ static int64_t getSentBytes(plan::CollectiveOp collective) {
       RankedTensorType::get({static_cast<int64_t>(collective.getRows()),
                              static_cast<int64_t>(collective.getPart())},
                             collective.getElement()));
-  return abi::sentBytes(static_cast<abi::CollectiveKind>(collective.getKind()),
-                        bytes, collective.getGroupSize());
+  return abi::sentBytes(collective.getKind(), bytes, collective.getGroupSize());
 }
 
 /// Channels and collectives that are used once in a step of several
