@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "runtime/abi/plan_generated.h"
 
 namespace partita::dist {
 

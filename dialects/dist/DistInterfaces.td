@@ -18,17 +18,19 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     follow one another.
   }];
   let methods = [
+    InterfaceMethod<"What the devices do together.", "::partita::abi::CollectiveKind", "getCollectiveKind", (ins), "",
+      [{ return ConcreteOp::kCollectiveKind; }]>,
     InterfaceMethod<"The axes, outermost first.", "::mlir::ArrayAttr", "getCollectiveAxes", (ins), "",
       [{ return $_op.getAxes(); }]>,
     InterfaceMethod<"The number of rows, and the elements of one device's part of a row.",
       "::partita::dist::RowsAndPart", "getRowsAndPart">,
     InterfaceMethod<"The reason for the collective, in words.", "::llvm::StringRef", "getCollectiveReason", (ins), "",
-      [{ return $_op.getReason(); }]>,
-    InterfaceMethod<[{
-        Bytes that one of `devices` devices sends. A ring and direct messages to
-        all others send the same number of bytes.
-      }], "int64_t", "getSentBytes", (ins "int64_t":$devices)>
+      [{ return $_op.getReason(); }]>
   ];
+  let extraClassDeclaration = [{
+    /// Bytes that one of `devices` devices sends (`abi::sentBytes`).
+    int64_t getSentBytes(int64_t devices);
+  }];
 }
 
 def Dist_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {

@@ -274,6 +274,8 @@ class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Dist_Op<mnemonic, !listconcat([Pure, NN_EveryMicroBatch, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>,
         DeclareOpInterfaceMethods<Dist_DifferentiableOpInterface>, DeclareOpInterfaceMethods<NN_ShardableOpInterface>], traits)> {
   let results = (outs AnyStaticShapeTensor:$result);
+  code kindDeclaration = "static constexpr ::partita::abi::CollectiveKind kCollectiveKind = ::partita::abi::CollectiveKind::" # mnemonic # ";";
+  let extraClassDeclaration = kindDeclaration;
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "result"]>]> {
@@ -346,7 +348,7 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
     $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = kindDeclaration # [{
     /// The type of what one device gives another.
     ::mlir::RankedTensorType getPartType();
   }];

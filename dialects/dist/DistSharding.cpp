@@ -13,7 +13,6 @@
 using namespace mlir;
 using namespace partita::dist;
 namespace abi = partita::abi;
-using abi::CollectiveKind;
 
 //===----------------------------------------------------------------------===//
 // Attributes
@@ -163,26 +162,22 @@ static LogicalResult verifyPart(Operation *op, RankedTensorType whole,
   return success();
 }
 
-static int64_t getBytes(Value value) {
-  return partita::nn::getByteSize(value.getType());
+int64_t CollectiveOpInterface::getSentBytes(int64_t devices) {
+  const RowsAndPart shape = getRowsAndPart();
+  const Type element = getElementTypeOrSelf((*this)->getResult(0));
+  return abi::sentBytes(getCollectiveKind(),
+                        partita::nn::getByteSize(RankedTensorType::get(
+                            {shape.rows, shape.part}, element)),
+                        devices);
 }
 
 RowsAndPart AllReduceOp::getRowsAndPart() {
   return {1, cast<RankedTensorType>(getType()).getNumElements()};
 }
 
-int64_t AllReduceOp::getSentBytes(int64_t devices) {
-  return abi::sentBytes(CollectiveKind::all_reduce, getBytes(getX()), devices);
-}
-
 RowsAndPart ReduceScatterOp::getRowsAndPart() {
   return dist::getRowsAndPart(cast<RankedTensorType>(getType()), getDim(),
                               getBlocks());
-}
-
-int64_t ReduceScatterOp::getSentBytes(int64_t devices) {
-  return abi::sentBytes(CollectiveKind::reduce_scatter, getBytes(getResult()),
-                        devices);
 }
 
 LogicalResult ReduceScatterOp::verify() {
@@ -193,10 +188,6 @@ LogicalResult ReduceScatterOp::verify() {
 RowsAndPart AllGatherOp::getRowsAndPart() {
   return dist::getRowsAndPart(cast<RankedTensorType>(getX().getType()),
                               getDim(), getBlocks());
-}
-
-int64_t AllGatherOp::getSentBytes(int64_t devices) {
-  return abi::sentBytes(CollectiveKind::all_gather, getBytes(getX()), devices);
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -212,11 +203,6 @@ RankedTensorType AllToAllOp::getPartType() {
 
 RowsAndPart AllToAllOp::getRowsAndPart() {
   return dist::getRowsAndPart(getPartType(), getDim(), getBlocks());
-}
-
-int64_t AllToAllOp::getSentBytes(int64_t devices) {
-  return abi::sentBytes(CollectiveKind::all_to_all,
-                        partita::nn::getByteSize(getPartType()), devices);
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -239,11 +225,6 @@ LogicalResult AllToAllOp::verify() {
 
 RowsAndPart BroadcastOp::getRowsAndPart() {
   return {1, cast<RankedTensorType>(getType()).getNumElements()};
-}
-
-/// By the root; the others send nothing.
-int64_t BroadcastOp::getSentBytes(int64_t devices) {
-  return (devices - 1) * getBytes(getX());
 }
 
 RowsAndPart ShardOp::getRowsAndPart() {

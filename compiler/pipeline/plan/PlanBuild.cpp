@@ -19,7 +19,6 @@
 #include "dialects/nn/CheckAttr.h"
 #include "runtime/abi/Text.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
 
 #include <deque>
@@ -1020,7 +1019,7 @@ private:
         auto op = plan::CollectiveOp::create(
             builder, work.op->getLoc(),
             "collective" + std::to_string(collectives.size()), work.label,
-            getKind(work.op), getReduction(work.op),
+            collective.getCollectiveKind(), getReduction(work.op),
             cast<RankedTensorType>(work.op->getResult(0).getType())
                 .getElementType(),
             getProgram(stage.device).getValue(), shape.rows, shape.part,
@@ -1031,20 +1030,6 @@ private:
         symbols.insert(op, Block::iterator(function));
         collectives[&work] = op.getSymName().str();
       }
-  }
-
-  static plan::CollectiveKind getKind(Operation *op) {
-    return llvm::TypeSwitch<Operation *, plan::CollectiveKind>(op)
-        .Case(
-            [](dist::AllReduceOp) { return plan::CollectiveKind::all_reduce; })
-        .Case(
-            [](dist::AllGatherOp) { return plan::CollectiveKind::all_gather; })
-        .Case([](dist::ReduceScatterOp) {
-          return plan::CollectiveKind::reduce_scatter;
-        })
-        .Case([](dist::AllToAllOp) { return plan::CollectiveKind::all_to_all; })
-        .Case(
-            [](dist::BroadcastOp) { return plan::CollectiveKind::broadcast; });
   }
 
   /// The enums name the same things in the same order.
