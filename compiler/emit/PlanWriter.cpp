@@ -83,8 +83,12 @@ public:
     if (models.empty())
       return module.emitError("has no plan: run --plan-build before");
     plan::ModelOp model = *models.begin();
-    for (auto program : module.getOps<plan::ProgramOp>())
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      if (!program.getArenaBytes() || !program.getConstantBytes())
+        return program.emitError(
+            "has no places in memory: run --plan-place before");
       programs.try_emplace(program.getSymName(), programs.size());
+    }
     for (auto channel : module.getOps<plan::ChannelOp>())
       channels.try_emplace(channel.getSymName(), channels.size());
     for (auto collective : module.getOps<plan::CollectiveOp>())
@@ -93,25 +97,14 @@ public:
     // Rows of stages stand in the order of their numbers.
     stageCount = llvm::range_size(module.getOps<plan::StageOp>());
 
-    std::vector<flatbuffers::Offset<abi::Program>> programTables;
-    for (auto program : module.getOps<plan::ProgramOp>()) {
-      FailureOr<flatbuffers::Offset<abi::Program>> table =
-          writeProgram(program);
-      if (failed(table))
-        return failure();
-      programTables.push_back(*table);
-    }
-    std::vector<flatbuffers::Offset<abi::Device>> deviceTables;
-    for (auto device : module.getOps<plan::DeviceOp>()) {
-      FailureOr<flatbuffers::Offset<abi::Device>> table = writeDevice(device);
-      if (failed(table))
-        return failure();
-      deviceTables.push_back(*table);
-    }
-    std::vector<flatbuffers::Offset<abi::Axis>> axisTables;
-    for (auto axis : module.getOps<plan::AxisOp>())
-      axisTables.push_back(abi::CreateAxis(b, string(axis.getAxisName()),
-                                           static_cast<int>(axis.getSize())));
+    auto programTables = tables<plan::ProgramOp>(
+        [&](plan::ProgramOp program) { return writeProgram(program); });
+    auto deviceTables = tables<plan::DeviceOp>(
+        [&](plan::DeviceOp device) { return writeDevice(device); });
+    auto axisTables = tables<plan::AxisOp>([&](plan::AxisOp axis) {
+      return abi::CreateAxis(b, string(axis.getAxisName()),
+                             static_cast<int>(axis.getSize()));
+    });
     auto inputs = writePorts(plan::PortKind::input);
     auto outputs = writePorts(plan::PortKind::output);
     auto bound = writePorts(plan::PortKind::bound_input);
@@ -133,34 +126,20 @@ public:
         dimensions.push_back(abi::CreateDimension(
             b, string(dimension.getName().getValue()),
             cast<IntegerAttr>(dimension.getValue()).getInt()));
-    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask, mixes,
-        entry, training, modelFile;
-    if (model.getTraining()) {
-      training = string(*model.getTraining());
-      modelFile = string(trained.path);
-    }
-    if (model.getEntry())
-      entry = string(*model.getEntry());
-    if (model.getMask())
-      mask = string(*model.getMask());
-    if (model.getMixes())
-      mixes = string(*model.getMixes());
-    if (model.getMachine())
-      machine = string(*model.getMachine());
-    if (model.getMachineId())
-      machineId = string(*model.getMachineId());
+    const bool trains = model.getTraining().has_value();
     auto plan = abi::CreatePlan(
         b, string(model.getModel()), string(model.getSchedule()),
         model.getMicroBatches(), inputs, outputs, bound, stageTables,
-        b.CreateVector(programTables), b.CreateVector(deviceTables),
-        channelTables, weightTables, b.CreateVector(kernelTables),
-        model.getStepNs(), model.getBubble().convertToDouble(), machine,
-        model.getThreads(), collections, machineId, collectiveTables,
-        b.CreateVector(axisTables), b.CreateVector(dimensions), mask,
-        model.getFullMicroBatches(), mixes, checks, stateTables,
-        model.getFullSteps(), entry, training, modelFile,
-        model.getTraining() ? trained.bytes : 0,
-        model.getTraining() ? trained.hash : 0, model.getAloneNs(),
+        programTables, deviceTables, channelTables, weightTables,
+        b.CreateVector(kernelTables), model.getStepNs(),
+        model.getBubble().convertToDouble(), optional(model.getMachine()),
+        model.getThreads(), collections, optional(model.getMachineId()),
+        collectiveTables, axisTables, b.CreateVector(dimensions),
+        optional(model.getMask()), model.getFullMicroBatches(),
+        optional(model.getMixes()), checks, stateTables, model.getFullSteps(),
+        optional(model.getEntry()), optional(model.getTraining()),
+        trains ? string(trained.path) : String(), trains ? trained.bytes : 0,
+        trains ? trained.hash : 0, model.getAloneNs(),
         static_cast<int>(model.getSequences()),
         static_cast<int>(model.getStepSequences()));
     abi::FinishPlanBuffer(b, plan);
@@ -168,10 +147,27 @@ public:
   }
 
 private:
+  using String = flatbuffers::Offset<flatbuffers::String>;
   using Shape = flatbuffers::Offset<flatbuffers::Vector<int64_t>>;
 
-  flatbuffers::Offset<flatbuffers::String> string(StringRef text) {
+  template <typename TableT>
+  using Tables =
+      flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<TableT>>>;
+
+  /// A table for each op of a kind in the module.
+  template <typename OpT, typename Fn,
+            typename OffsetT = std::invoke_result_t<Fn, OpT>>
+  flatbuffers::Offset<flatbuffers::Vector<OffsetT>> tables(Fn write) {
+    std::vector<OffsetT> all;
+    for (auto op : module.getOps<OpT>())
+      all.push_back(write(op));
+    return b.CreateVector(all);
+  }
+  String string(StringRef text) {
     return b.CreateString(text.data(), text.size());
+  }
+  String optional(std::optional<StringRef> text) {
+    return text ? string(*text) : String();
   }
   flatbuffers::Offset<flatbuffers::Vector<int>>
   axes(ArrayRef<int64_t> numbers) {
@@ -194,29 +190,23 @@ private:
   // Devices
   //===--------------------------------------------------------------------===//
 
-  FailureOr<flatbuffers::Offset<abi::Device>> writeDevice(plan::DeviceOp op) {
+  flatbuffers::Offset<abi::Device> writeDevice(plan::DeviceOp op) {
     abi::DeviceKind kind = abi::DeviceKind::cpu;
     if (std::optional<StringRef> name = op.getKind()) {
       std::optional<abi::DeviceKind> found =
           abi::findDeviceKind(std::string_view(name->data(), name->size()));
-      if (!found)
-        return op.emitError("is of the kind '") << *name
-                                                << "', which no "
-                                                   "runtime has";
-      kind = *found;
+      if (!found) {
+        op.emitError("is of the kind '") << *name << "', which no runtime has";
+        hasFailed = true;
+      }
+      kind = found.value_or(kind);
     }
-    std::vector<int> coordinate;
-    if (std::optional<ArrayRef<int64_t>> place = op.getCoordinate())
-      coordinate.assign(place->begin(), place->end());
-    return abi::CreateDevice(b, string(op.getDeviceName()), kind,
-                             programs.lookup(op.getProgram()),
-                             b.CreateVector(coordinate));
+    return abi::CreateDevice(
+        b, string(op.getDeviceName()), kind, programs.lookup(op.getProgram()),
+        axes(op.getCoordinate().value_or(ArrayRef<int64_t>())));
   }
 
-  FailureOr<flatbuffers::Offset<abi::Program>>
-  writeProgram(plan::ProgramOp op) {
-    if (!op.getArenaBytes() || !op.getConstantBytes())
-      return op.emitError("has no places in memory: run --plan-place before");
+  flatbuffers::Offset<abi::Program> writeProgram(plan::ProgramOp op) {
     slotOf.clear();
     frameOf.clear();
     units.clear();
@@ -344,7 +334,6 @@ private:
               StringRef label, int64_t flops, int64_t bytes,
               int64_t predictedNs, uint64_t workKey = 0,
               int64_t modelledNs = 0) {
-    using String = flatbuffers::Offset<flatbuffers::String>;
     std::vector<String> scopes;
     for (StringRef scope : nn::getScopes(op.getLoc()))
       scopes.push_back(b.CreateSharedString(scope.data(), scope.size()));
@@ -498,32 +487,27 @@ private:
   // Tables of the whole
   //===--------------------------------------------------------------------===//
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Collection>>>
-  writeCollections() {
-    std::vector<flatbuffers::Offset<abi::Collection>> tables;
-    for (auto collection : module.getOps<plan::CollectionOp>())
-      tables.push_back(abi::CreateCollection(
+  Tables<abi::Collection> writeCollections() {
+    return tables<plan::CollectionOp>([&](plan::CollectionOp collection) {
+      return abi::CreateCollection(
           b, string(collection.getCollectionName()),
           collection.getKind() == plan::PortKind::output,
           static_cast<int>(collection.getIndex()), collection.getOf(),
-          static_cast<int>(collection.getLength())));
-    return b.CreateVector(tables);
+          static_cast<int>(collection.getLength()));
+    });
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Check>>>
-  writeChecks() {
-    std::vector<flatbuffers::Offset<abi::Check>> tables;
-    for (auto check : module.getOps<plan::CheckOp>())
-      tables.push_back(abi::CreateCheck(
+  Tables<abi::Check> writeChecks() {
+    return tables<plan::CheckOp>([&](plan::CheckOp check) {
+      return abi::CreateCheck(
           b, string(check.getOp()), string(check.getNode()),
           string(check.getOperand()), string(check.getTensor()),
           longs(check.getShape()), longs(check.getLow()),
-          longs(check.getHigh()), static_cast<int64_t>(check.getRows())));
-    return b.CreateVector(tables);
+          longs(check.getHigh()), static_cast<int64_t>(check.getRows()));
+    });
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Port>>>
-  writePorts(plan::PortKind kind) {
+  Tables<abi::Port> writePorts(plan::PortKind kind) {
     std::vector<flatbuffers::Offset<abi::Port>> tables;
     for (auto port : module.getOps<plan::PortOp>()) {
       if (port.getKind() != kind)
@@ -538,52 +522,43 @@ private:
     return b.CreateVector(tables);
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Stage>>>
-  writeStages() {
-    std::vector<flatbuffers::Offset<abi::Stage>> tables;
-    for (auto stage : module.getOps<plan::StageOp>()) {
+  Tables<abi::Stage> writeStages() {
+    return tables<plan::StageOp>([&](plan::StageOp stage) {
       std::vector<flatbuffers::Offset<flatbuffers::String>> blocks;
       for (auto block : stage.getBlocks().getAsRange<StringAttr>())
         blocks.push_back(string(block.getValue()));
-      tables.push_back(abi::CreateStage(
+      return abi::CreateStage(
           b, string(stage.getStageName()), programs.lookup(stage.getProgram()),
           b.CreateVector(blocks), stage.getFlops(), stage.getParameterBytes(),
           stage.getActivationBytes(), stage.getSentBytes(),
-          stage.getPeakBytes(), stage.getDurationNs()));
-    }
-    return b.CreateVector(tables);
+          stage.getPeakBytes(), stage.getDurationNs());
+    });
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Channel>>>
-  writeChannels() {
-    std::vector<flatbuffers::Offset<abi::Channel>> tables;
-    for (auto channel : module.getOps<plan::ChannelOp>())
-      tables.push_back(abi::CreateChannel(
+  Tables<abi::Channel> writeChannels() {
+    return tables<plan::ChannelOp>([&](plan::ChannelOp channel) {
+      return abi::CreateChannel(
           b, string(channel.getValue()), programs.lookup(channel.getSource()),
           programs.lookup(channel.getTarget()), channel.getBytes(),
-          string(channel.getReason()), channel.getDurationNs()));
-    return b.CreateVector(tables);
+          string(channel.getReason()), channel.getDurationNs());
+    });
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Collective>>>
-  writeCollectives() {
-    std::vector<flatbuffers::Offset<abi::Collective>> tables;
-    for (auto collective : module.getOps<plan::CollectiveOp>()) {
+  Tables<abi::Collective> writeCollectives() {
+    return tables<plan::CollectiveOp>([&](plan::CollectiveOp collective) {
       auto element = RankedTensorType::get({}, collective.getElement());
-      tables.push_back(abi::CreateCollective(
+      return abi::CreateCollective(
           b, string(collective.getValue()),
           programs.lookup(collective.getProgram()), collective.getKind(),
           collective.getReduction(), dtype(collective, element),
           collective.getRows(), collective.getPart(),
           axes(collective.getAxes()), collective.getDurationNs(),
           string(collective.getReason()),
-          static_cast<int>(collective.getRoot())));
-    }
-    return b.CreateVector(tables);
+          static_cast<int>(collective.getRoot()));
+    });
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Weight>>>
-  writeWeights() {
+  Tables<abi::Weight> writeWeights() {
     std::vector<flatbuffers::Offset<abi::Weight>> tables;
     for (const WeightEntry &entry : weights.entries) {
       nn::WeightOp op = entry.op;
@@ -634,8 +609,7 @@ private:
     return tables;
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::State>>>
-  writeStates() {
+  Tables<abi::State> writeStates() {
     std::vector<flatbuffers::Offset<abi::State>> tables;
     for (auto [state, slot] : llvm::zip_equal(states, stateSlots)) {
       auto type = cast<RankedTensorType>(state.getType());

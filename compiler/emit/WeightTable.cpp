@@ -14,28 +14,15 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <filesystem>
 
 using namespace mlir;
 
 namespace partita::emit {
 namespace {
-
-/// `path` as seen from `folder`; both absolute and without `..`.
-std::string makeRelative(StringRef path, StringRef folder) {
-  auto p = llvm::sys::path::begin(path), pEnd = llvm::sys::path::end(path);
-  auto f = llvm::sys::path::begin(folder), fEnd = llvm::sys::path::end(folder);
-  while (p != pEnd && f != fEnd && *p == *f) {
-    ++p;
-    ++f;
-  }
-  SmallString<256> relative;
-  for (; f != fEnd; ++f)
-    llvm::sys::path::append(relative, "..");
-  for (; p != pEnd; ++p)
-    llvm::sys::path::append(relative, *p);
-  return relative.str().str();
-}
 
 LogicalResult makeReal(Operation *op, StringRef path,
                        SmallVectorImpl<char> &real) {
@@ -80,14 +67,11 @@ SmallVector<char> getBytes(ElementsAttr value) {
   return bytes;
 }
 
-} // namespace
-
-namespace {
-
 /// Collects the weights of one module after another.
 class Collector {
 public:
-  Collector(bool beside, StringRef folder) : beside(beside), folder(folder) {}
+  Collector(bool beside, StringRef artifact)
+      : beside(beside), artifact(artifact) {}
 
   LogicalResult add(ModuleOp module) {
     llvm::StringSet<> used;
@@ -130,10 +114,11 @@ private:
     entry.op = weight;
     entry.bytes = nn::getByteSize(weight.getType());
     if (beside && weight.getFile()) {
-      SmallString<256> path;
-      if (failed(makeReal(weight, *weight.getFile(), path)))
+      FailureOr<std::string> path =
+          getRelativePath(weight, *weight.getFile(), artifact);
+      if (failed(path))
         return failure();
-      entry.file = makeRelative(path, folder);
+      entry.file = *path;
       entry.offset = weight.getOffset().value_or(0);
     } else {
       entry.offset = llvm::alignTo(table.sectionBytes, abi::kSlotAlignment);
@@ -144,7 +129,7 @@ private:
   }
 
   const bool beside;
-  const StringRef folder;
+  const StringRef artifact;
   llvm::DenseMap<Bytes, int> known;
 };
 
@@ -157,19 +142,14 @@ FailureOr<std::string> getRelativePath(Operation *op, StringRef path,
   if (failed(makeReal(op, path, real)) ||
       failed(makeReal(op, parent.empty() ? "." : parent, folder)))
     return failure();
-  return makeRelative(real, folder);
+  return std::filesystem::path(real.str().str())
+      .lexically_relative(folder.str().str())
+      .string();
 }
 
 FailureOr<WeightTable> collectWeights(ArrayRef<ModuleOp> modules, bool beside,
                                       StringRef artifact) {
-  SmallString<256> folder;
-  if (beside) {
-    StringRef parent = llvm::sys::path::parent_path(artifact);
-    if (failed(
-            makeReal(modules.front(), parent.empty() ? "." : parent, folder)))
-      return failure();
-  }
-  Collector collector(beside, folder);
+  Collector collector(beside, artifact);
   for (ModuleOp module : modules)
     if (failed(collector.add(module)))
       return failure();
@@ -201,17 +181,13 @@ LogicalResult readWeight(nn::WeightOp weight,
                 " bytes, the weight ends at " + Twine(offset + left));
   // Windows of the file, so that a model larger than memory passes through.
   constexpr int64_t kWindow = 64 << 20;
-  int64_t page = llvm::sys::fs::mapped_file_region::alignment();
   while (left > 0) {
-    int64_t begin = offset / page * page, skip = offset - begin;
     int64_t piece = std::min(left, kWindow);
-    std::error_code error;
-    llvm::sys::fs::mapped_file_region region(
-        *file, llvm::sys::fs::mapped_file_region::readonly, skip + piece, begin,
-        error);
-    if (error)
-      return fail(error.message());
-    if (failed(sink(StringRef(region.const_data() + skip, piece))))
+    auto window =
+        llvm::MemoryBuffer::getOpenFileSlice(*file, path, piece, offset);
+    if (!window)
+      return fail(window.getError().message());
+    if (failed(sink((*window)->getBuffer())))
       return failure();
     offset += piece;
     left -= piece;
