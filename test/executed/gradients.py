@@ -277,6 +277,8 @@ KINKS = [("y = Relu (x)", 0, 0), ("y = Abs (x)", 0, 0), ("y = LeakyRelu <alpha =
          ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2.5, 0), ("y = Softsign (x)", 0, 1),
          # Of equal ones each has its share.
          ("d = Mul (x, x)\n y = Max (x, d)", 1, 1.5), ("d = Mul (x, x)\n y = Min (x, d)", 1, 1.5), ("m = ReduceMax (x)\n y = Add (m, x)", 3, 2), ("m = ReduceMin (x)\n y = Add (m, x)", 3, 2),
+         # What is not chosen is infinite there.
+         ("y = Elu (x)", 1000, 1), ("y = Selu <gamma = 2.0> (x)", 1000, 2), ("f = Cast <to = 1> (x)\n c = Celu <alpha = 0.5> (f)\n y = Cast <to = 11> (c)", 100, 1),
          # Of those under a window the first one gets all.
          *((f"s = Constant <value = int64[3] {{1, 1, 3}}> ()\n r = Reshape (x, s)\n p = MaxPool <kernel_shape = [{size}]> (r)\n m = ReduceSum <keepdims = 0> (p)\n y = Add (m, x)", 3, wanted)
            for size, wanted in ((2, [4, 4, 1]), (3, [4, 1, 1])))]

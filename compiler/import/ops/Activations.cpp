@@ -66,9 +66,11 @@ LogicalResult importPRelu(NodeImport &n) {
   return n.result(0, whereNegative(n, x, n.binary<nn::MulOp>(x, slope)));
 }
 
-/// alpha * (exp(x * inner) - 1) where x is negative, x elsewhere.
+/// alpha * (exp(x * inner) - 1) where x is negative, x elsewhere. No positive x
+/// is exponentiated: the derivative would be zero times infinity.
 Value makeElu(NodeImport &n, Value x, double alpha, double inner) {
-  Value exp = n.unary<nn::ExpOp>(inner == 1 ? x : scale(n, x, inner));
+  Value low = n.binary<nn::MinOp>(x, n.splat(0, x));
+  Value exp = n.unary<nn::ExpOp>(inner == 1 ? low : scale(n, low, inner));
   return whereNegative(n, x, scale(n, shift(n, exp, -1), alpha));
 }
 
