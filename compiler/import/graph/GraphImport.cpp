@@ -360,7 +360,12 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
   std::vector<onnx::TypeProto> types;
   for (const ModelValue &input : inputs)
     types.push_back(input ? input.type() : onnx::TypeProto());
-  onnx::FunctionBodyBuildContextImpl context(node, types);
+  // In a function, an input may be omitted although it has a name.
+  onnx::NodeProto given = node;
+  for (int i = 0; i < given.input_size(); ++i)
+    if (static_cast<size_t>(i) >= inputs.size() || !inputs[i])
+      given.set_input(i, "");
+  onnx::FunctionBodyBuildContextImpl context(given, types);
   onnx::FunctionProto built;
   if (version < 0 ||
       !op.schema->BuildContextDependentFunction(context, built, version))
