@@ -34,7 +34,7 @@ struct Support {
 /// By domain and name. What ONNX has withdrawn is left out.
 static std::map<std::pair<std::string, std::string>, Support> collect() {
   std::map<std::pair<std::string, std::string>, Support> ops;
-  registerReplicaSchemas();
+  (void)getReplicaOps();
   (void)getMicrosoftOps();
   for (const onnx::OpSchema &schema :
        onnx::OpSchemaRegistry::get_all_schemas_with_history()) {

@@ -19,6 +19,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <vector>
+
 namespace onnx {
 class OpSchema;
 }
@@ -50,6 +52,23 @@ struct OpRow {
   int last;
   ImportFunction function;
 };
+
+/// An op of version 1 of a domain that is not ONNX's. In the lists of inputs
+/// and outputs, `?` stands behind what may be omitted, and `*` behind the last
+/// one if there may be several of it.
+struct ForeignOp {
+  llvm::StringLiteral name, inputs, outputs;
+  /// As "name: type = default", where the default may be left out. The types
+  /// are int, float, string, ints, floats, strings and graph, which must be
+  /// given.
+  llvm::StringLiteral attributes;
+  ImportFunction function;
+};
+
+/// Lets ONNX's library know the schemas of a domain's ops. Returns their rows.
+std::vector<OpRow>
+registerOps(llvm::StringRef domain,
+            llvm::ArrayRef<llvm::ArrayRef<ForeignOp>> families);
 
 /// How an op is imported, by its schema for the opset in force.
 struct OpImport {
@@ -92,13 +111,9 @@ llvm::ArrayRef<OpRow> getSliceOps();
 llvm::ArrayRef<OpRow> getOptimizerOps();
 llvm::ArrayRef<OpRow> getGradientOps();
 
-/// The ops of `kReplicaDomain`.
+/// The ops of `kReplicaDomain`, and those of `kMicrosoftDomain` (see
+/// microsoft/Microsoft.h). They let ONNX's library know the schemas.
 llvm::ArrayRef<OpRow> getReplicaOps();
-/// Lets ONNX's library know their schemas.
-void registerReplicaSchemas();
-
-/// The ops of `kMicrosoftDomain`; see microsoft/Microsoft.h. Lets ONNX's
-/// library know their schemas.
 llvm::ArrayRef<OpRow> getMicrosoftOps();
 
 /// Checks the labels of a node that is a loss; see math/IndexCheck.h.

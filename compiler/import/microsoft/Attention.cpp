@@ -188,10 +188,9 @@ LogicalResult importQAttention(NodeImport &n) {
   if (failed(hidden))
     return failure();
   Body body(n);
-  body.add(Twine("product = MatMulInteger (input, weight, ") +
-           (isGiven(n, 6) ? "input_zero_point" : "") +
-           (isGiven(n, 7) ? ", weight_zero_point)" : ")"))
-      .add("projectionScale = Mul (input_scale, weight_scale)"
+  body.add("product = MatMulInteger "
+           "(input, weight, input_zero_point, weight_zero_point)"
+           "projectionScale = Mul (input_scale, weight_scale)"
            "floats = CastLike (product, projectionScale)"
            "scaled = Mul (floats, projectionScale)"
            "projected = Add (scaled, bias)");
@@ -323,7 +322,7 @@ LogicalResult importRotaryEmbedding(NodeImport &n) {
       .expand();
 }
 
-const Op attentionOps[] = {
+const ForeignOp attentionOps[] = {
     {"Attention",
      "input, weights, bias?, mask_index?, past?, attention_bias?, "
      "past_sequence_length?",
@@ -368,6 +367,6 @@ const Op attentionOps[] = {
 
 } // namespace
 
-ArrayRef<Op> getAttentionOps() { return attentionOps; }
+ArrayRef<ForeignOp> getAttentionOps() { return attentionOps; }
 
 } // namespace partita::import::microsoft

@@ -70,79 +70,13 @@ LogicalResult checkOmitted(NodeImport &n, unsigned input, StringRef name) {
                  ") is not supported: leave it out");
 }
 
-//===----------------------------------------------------------------------===//
-// Schemas, by which nodes are checked
-//===----------------------------------------------------------------------===//
-
-using onnx::OpSchema;
-
-static void addFormals(OpSchema &schema, StringRef list, bool isInput) {
-  SmallVector<StringRef> names;
-  list.split(names, ", ");
-  for (auto [i, name] : enumerate(names)) {
-    OpSchema::FormalParameterOption option =
-        name.consume_back("?")   ? OpSchema::Optional
-        : name.consume_back("*") ? OpSchema::Variadic
-                                 : OpSchema::Single;
-    if (isInput)
-      schema.Input(static_cast<int>(i), name.str(), "", "T", option,
-                   /*is_homogeneous=*/false);
-    else
-      schema.Output(static_cast<int>(i), name.str(), "", "T", option,
-                    /*is_homogeneous=*/false);
-  }
-}
-
-static void addAttribute(OpSchema &schema, StringRef text) {
-  using onnx::AttributeProto;
-  auto [declared, byDefault] = text.split(" = ");
-  auto [name, type] = declared.split(": ");
-  if (type == "int" && !byDefault.empty()) {
-    int64_t value = 0;
-    byDefault.getAsInteger(10, value);
-    schema.Attr(name.str(), "", AttributeProto::INT, value);
-  } else if (type == "float" && !byDefault.empty()) {
-    double value = 0;
-    byDefault.getAsDouble(value);
-    schema.Attr(name.str(), "", AttributeProto::FLOAT, asFloat(value));
-  } else {
-    schema.Attr(name.str(), "",
-                type == "int"      ? AttributeProto::INT
-                : type == "float"  ? AttributeProto::FLOAT
-                : type == "string" ? AttributeProto::STRING
-                : type == "ints"   ? AttributeProto::INTS
-                : type == "floats" ? AttributeProto::FLOATS
-                                   : AttributeProto::STRINGS,
-                /*required=*/false);
-  }
-}
-
-static std::vector<OpRow> registerOps() {
-  auto &versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
-  versions.AddDomainToVersion(kMicrosoftDomain.str(), 1, 1);
-  std::vector<OpRow> rows;
-  for (ArrayRef<Op> family :
-       {getAttentionOps(), getExpertOps(), getFusedOps(), getNormalizationOps(),
-        getPackedOps(), getQuantizedOps()})
-    for (const Op &op : family) {
-      OpSchema schema(op.name.str(), __FILE__, __LINE__);
-      schema.SetDomain(kMicrosoftDomain.str()).SinceVersion(1);
-      addFormals(schema, op.inputs, /*isInput=*/true);
-      addFormals(schema, op.outputs, /*isInput=*/false);
-      SmallVector<StringRef> attributes;
-      op.attributes.split(attributes, ", ", -1, /*KeepEmpty=*/false);
-      for (StringRef attribute : attributes)
-        addAttribute(schema, attribute);
-      schema.TypeConstraint("T", OpSchema::all_tensor_types_ir13(), "");
-      onnx::RegisterSchema(schema);
-      rows.push_back({op.name, 1, 1, op.function});
-    }
-  return rows;
-}
-
 } // namespace partita::import::microsoft
 
 ArrayRef<partita::import::OpRow> partita::import::getMicrosoftOps() {
-  static const std::vector<OpRow> rows = microsoft::registerOps();
+  using namespace microsoft;
+  static const std::vector<OpRow> rows = registerOps(
+      kMicrosoftDomain,
+      {getAttentionOps(), getExpertOps(), getFusedOps(),
+       microsoft::getNormalizationOps(), getPackedOps(), getQuantizedOps()});
   return rows;
 }

@@ -376,7 +376,7 @@ template <bool isPacked> LogicalResult importExperts(NodeImport &n) {
   return Experts(n, isPacked).import();
 }
 
-const Op expertOps[] = {
+const ForeignOp expertOps[] = {
     {"MoE",
      "input, router_probs, fc1_experts_weights, fc1_experts_bias?, "
      "fc2_experts_weights, fc2_experts_bias?, fc3_experts_weights?, "
@@ -407,6 +407,6 @@ const Op expertOps[] = {
 
 } // namespace
 
-ArrayRef<Op> getExpertOps() { return expertOps; }
+ArrayRef<ForeignOp> getExpertOps() { return expertOps; }
 
 } // namespace partita::import::microsoft

@@ -17,36 +17,11 @@ namespace {
 // Activations
 //===----------------------------------------------------------------------===//
 
-LogicalResult importGelu(NodeImport &n) {
-  return Body(n).add("Y = Gelu (X)").expand();
-}
-
-LogicalResult importBiasGelu(NodeImport &n) {
-  return Body(n).add("sum = Add (A, B) C = Gelu (sum)").expand();
-}
-
 LogicalResult importFastGelu(NodeImport &n) {
   return Body(n)
       .add(isGiven(n, 1) ? "sum = Add (X, bias)" : "sum = Identity (X)")
       .add("Y = Gelu <approximate = \"tanh\"> (sum)")
       .expand();
-}
-
-LogicalResult importQuickGelu(NodeImport &n) {
-  return Body(n).add("Y = Swish <alpha: float = @alpha> (X)").expand();
-}
-
-LogicalResult importBiasSplitGelu(NodeImport &n) {
-  return Body(n)
-      .add("sum = Add (X, bias)"
-           "left, right = Split <axis = -1, num_outputs = 2> (sum)"
-           "gate = Gelu (right)"
-           "Y = Mul (left, gate)")
-      .expand();
-}
-
-LogicalResult importBiasAdd(NodeImport &n) {
-  return Body(n).add("sum = Add (X, bias) Y = Add (sum, skip)").expand();
 }
 
 /// Adds the activation that the node names, `Y` of `sum`. `parameters`: the
@@ -121,9 +96,8 @@ LogicalResult importFusedMatMul(NodeImport &n) {
 
 LogicalResult importFusedGemm(NodeImport &n) {
   Body body(n);
-  body.add(Twine("sum = Gemm <alpha: float = @alpha, beta: float = @beta, "
-                 "transA: int = @transA, transB: int = @transB> (A, B") +
-           (isGiven(n, 2) ? ", C)" : ")"));
+  body.add("sum = Gemm <alpha: float = @alpha, beta: float = @beta, "
+           "transA: int = @transA, transB: int = @transB> (A, B, C)");
   if (failed(addActivation(n, body, {"activation_alpha", "activation_beta"})))
     return failure();
   return body.expand();
@@ -131,11 +105,10 @@ LogicalResult importFusedGemm(NodeImport &n) {
 
 LogicalResult importFusedConv(NodeImport &n) {
   Body body(n);
-  body.add(Twine("product = Conv <auto_pad: string = @auto_pad, "
-                 "dilations: ints = @dilations, group: int = @group, "
-                 "kernel_shape: ints = @kernel_shape, pads: ints = @pads, "
-                 "strides: ints = @strides> (X, W") +
-           (isGiven(n, 2) ? ", B)" : ")"))
+  body.add("product = Conv <auto_pad: string = @auto_pad, "
+           "dilations: ints = @dilations, group: int = @group, "
+           "kernel_shape: ints = @kernel_shape, pads: ints = @pads, "
+           "strides: ints = @strides> (X, W, B)")
       .add(isGiven(n, 3) ? "sum = Add (product, Z)"
                          : "sum = Identity (product)");
   if (failed(addActivation(n, body, {"activation_params"})))
@@ -143,10 +116,15 @@ LogicalResult importFusedConv(NodeImport &n) {
   return body.expand();
 }
 
-const Op fusedOps[] = {
-    {"BiasAdd", "X, bias, skip", "Y", "", importBiasAdd},
-    {"BiasGelu", "A, B", "C", "", importBiasGelu},
-    {"BiasSplitGelu", "X, bias", "Y", "", importBiasSplitGelu},
+const ForeignOp fusedOps[] = {
+    {"BiasAdd", "X, bias, skip", "Y", "",
+     importAs<"sum = Add (X, bias) Y = Add (sum, skip)">},
+    {"BiasGelu", "A, B", "C", "", importAs<"sum = Add (A, B) C = Gelu (sum)">},
+    {"BiasSplitGelu", "X, bias", "Y", "",
+     importAs<"sum = Add (X, bias)"
+              "left, right = Split <axis = -1, num_outputs = 2> (sum)"
+              "gate = Gelu (right)"
+              "Y = Mul (left, gate)">},
     {"FastGelu", "X, bias?", "Y", "", importFastGelu},
     {"FusedConv", "X, W, B?, Z?", "Y",
      "auto_pad: string, dilations: ints, group: int = 1, kernel_shape: ints, "
@@ -161,14 +139,15 @@ const Op fusedOps[] = {
      "alpha: float = 1, transA: int = 0, transB: int = 0, "
      "transBatchA: int = 0, transBatchB: int = 0",
      importFusedMatMul},
-    {"Gelu", "X", "Y", "", importGelu},
-    {"QuickGelu", "X", "Y", "alpha: float = 1.702", importQuickGelu},
+    {"Gelu", "X", "Y", "", importAs<"Y = Gelu (X)">},
+    {"QuickGelu", "X", "Y", "alpha: float = 1.702",
+     importAs<"Y = Swish <alpha: float = @alpha> (X)">},
     {"TransposeMatMul", "A, B", "Y",
      "alpha: float = 1, transA: int = 0, transB: int = 0", importFusedMatMul},
 };
 
 } // namespace
 
-ArrayRef<Op> getFusedOps() { return fusedOps; }
+ArrayRef<ForeignOp> getFusedOps() { return fusedOps; }
 
 } // namespace partita::import::microsoft

@@ -9,8 +9,8 @@
 // builder of language models) write ops of the domain `com.microsoft`. Each of
 // them is imported as a function of ONNX's own ops, which `Body` writes.
 //
-// To support another one, write a function that makes its body, and a row with
-// its signature, in the file of its family.
+// To support another one, write a row with its signature, in the file of its
+// family, and a function that makes its body, or the body itself in the row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +24,10 @@
 
 namespace partita::import::microsoft {
 
-/// An op of version 1 of the domain. In the lists of inputs and outputs, `?`
-/// stands behind what may be omitted, and `*` behind the last one if there may
-/// be several of it.
-struct Op {
-  llvm::StringLiteral name, inputs, outputs;
-  /// As "name: type = default", where the default may be left out. The types
-  /// are int, float, string, ints, floats and strings.
-  llvm::StringLiteral attributes;
-  ImportFunction function;
-};
-
 /// A function of ONNX's ops that takes the place of a node. Its inputs and
 /// outputs have the names of the signature; of several inputs of one name, the
-/// k-th has the name and k.
+/// k-th has the name and k. An input that the node omits is omitted where a
+/// node of the body reads it.
 class Body {
 public:
   explicit Body(NodeImport &n);
@@ -67,6 +57,17 @@ private:
   onnx::FunctionProto function;
   onnx::FunctionBuilder builder;
 };
+
+/// A text that a template can have as an argument.
+template <size_t size> struct Text {
+  constexpr Text(const char (&text)[size]) { std::copy_n(text, size, chars); }
+  char chars[size];
+};
+
+/// Imports a node as these nodes, as `Body::add` takes them.
+template <Text nodes> llvm::LogicalResult importAs(NodeImport &n) {
+  return Body(n).add(nodes.chars).expand();
+}
 
 /// A float of any value for an attribute.
 inline float asFloat(double value) { return static_cast<float>(value); }
@@ -108,12 +109,12 @@ mlir::FailureOr<mlir::Value> getZeros(NodeImport &n, mlir::Value given,
 llvm::LogicalResult importGroupQueryAttention(NodeImport &n);
 
 // The families.
-llvm::ArrayRef<Op> getAttentionOps();
-llvm::ArrayRef<Op> getExpertOps();
-llvm::ArrayRef<Op> getFusedOps();
-llvm::ArrayRef<Op> getNormalizationOps();
-llvm::ArrayRef<Op> getPackedOps();
-llvm::ArrayRef<Op> getQuantizedOps();
+llvm::ArrayRef<ForeignOp> getAttentionOps();
+llvm::ArrayRef<ForeignOp> getExpertOps();
+llvm::ArrayRef<ForeignOp> getFusedOps();
+llvm::ArrayRef<ForeignOp> getNormalizationOps();
+llvm::ArrayRef<ForeignOp> getPackedOps();
+llvm::ArrayRef<ForeignOp> getQuantizedOps();
 
 } // namespace partita::import::microsoft
 

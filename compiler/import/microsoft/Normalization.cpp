@@ -13,24 +13,6 @@ using namespace mlir;
 namespace partita::import::microsoft {
 namespace {
 
-/// In models of before ONNX had it.
-LogicalResult importLayerNorm(NodeImport &n) {
-  return Body(n)
-      .add(Twine("Y, mean, inv_std_var = LayerNormalization "
-                 "<axis: int = @axis, epsilon: float = @epsilon, "
-                 "stash_type: int = @stash_type> (X, scale") +
-           (isGiven(n, 2) ? ", B)" : ")"))
-      .expand();
-}
-
-LogicalResult importRootMeanSquare(NodeImport &n) {
-  return Body(n)
-      .add(
-          "Y = RMSNormalization <axis: int = @axis, epsilon: float = @epsilon, "
-          "stash_type: int = @stash_type> (X, scale)")
-      .expand();
-}
-
 /// Defines `input_skip_bias_sum`.
 void addSum(NodeImport &n, Body &body, unsigned bias) {
   if (isGiven(n, bias))
@@ -43,10 +25,10 @@ void addSum(NodeImport &n, Body &body, unsigned bias) {
 LogicalResult importSkipLayerNorm(NodeImport &n) {
   Body body(n);
   addSum(n, body, 4);
-  body.add(Twine("output, mean, inv_std_var = LayerNormalization "
-                 "<epsilon: float = @epsilon> (input_skip_bias_sum, gamma") +
-           (isGiven(n, 3) ? ", beta)" : ")"));
-  return body.expand();
+  return body
+      .add("output, mean, inv_std_var = LayerNormalization "
+           "<epsilon: float = @epsilon> (input_skip_bias_sum, gamma, beta)")
+      .expand();
 }
 
 LogicalResult importSkipRootMeanSquare(NodeImport &n) {
@@ -102,18 +84,23 @@ LogicalResult importEmbedLayerNorm(NodeImport &n) {
   return body.expand();
 }
 
-const Op normalizationOps[] = {
+const ForeignOp normalizationOps[] = {
     {"EmbedLayerNormalization",
      "input_ids, segment_ids?, word_embedding, position_embedding, "
      "segment_embedding?, gamma, beta, mask?, position_ids?",
      "output, mask_index?, embedding_sum?",
      "epsilon: float = 1e-12, mask_index_type: int = 1", importEmbedLayerNorm},
+    // In models of before ONNX had it.
     {"LayerNormalization", "X, scale, B?", "Y, mean?, inv_std_var?",
      "axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1",
-     importLayerNorm},
+     importAs<"Y, mean, inv_std_var = LayerNormalization "
+              "<axis: int = @axis, epsilon: float = @epsilon, "
+              "stash_type: int = @stash_type> (X, scale, B)">},
     {"SimplifiedLayerNormalization", "X, scale", "Y, inv_std_var?",
      "axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1",
-     importRootMeanSquare},
+     importAs<
+         "Y = RMSNormalization <axis: int = @axis, epsilon: float = @epsilon, "
+         "stash_type: int = @stash_type> (X, scale)">},
     {"SkipLayerNormalization", "input, skip, gamma, beta?, bias?",
      "output, mean?, inv_std_var?, input_skip_bias_sum?",
      "epsilon: float = 1e-12", importSkipLayerNorm},
@@ -124,6 +111,6 @@ const Op normalizationOps[] = {
 
 } // namespace
 
-ArrayRef<Op> getNormalizationOps() { return normalizationOps; }
+ArrayRef<ForeignOp> getNormalizationOps() { return normalizationOps; }
 
 } // namespace partita::import::microsoft

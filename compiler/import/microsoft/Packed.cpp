@@ -179,7 +179,7 @@ LogicalResult importGatherBlockQuantized(NodeImport &n) {
       .expand();
 }
 
-const Op packedOps[] = {
+const ForeignOp packedOps[] = {
     {"GatherBlockQuantized", "data, indices, scales, zero_points?", "output",
      "bits: int = 4, block_size: int = 128, gather_axis: int = 0, "
      "quantize_axis: int = 1",
@@ -192,6 +192,6 @@ const Op packedOps[] = {
 
 } // namespace
 
-ArrayRef<Op> getPackedOps() { return packedOps; }
+ArrayRef<ForeignOp> getPackedOps() { return packedOps; }
 
 } // namespace partita::import::microsoft

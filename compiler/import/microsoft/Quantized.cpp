@@ -17,13 +17,12 @@ namespace {
 // Integers in, integers out: dequantize, compute, quantize
 //===----------------------------------------------------------------------===//
 
-/// Defines the floats of three inputs: numbers, a scale and a zero point, which
-/// may be omitted.
-void addFloats(NodeImport &n, Body &body, const std::string &result,
-               unsigned first, const Twine &numbers, const Twine &scale,
-               const Twine &zero) {
-  body.add(result + " = DequantizeLinear (" + numbers + ", " + scale +
-           (isGiven(n, first + 2) ? ", " + zero : Twine()) + ")");
+/// Defines the floats of three inputs: `numbers`, their scale and their zero
+/// point, which may be omitted.
+void addFloats(Body &body, const std::string &result,
+               const std::string &numbers) {
+  body.add(result + " = DequantizeLinear (" + numbers + ", " + numbers +
+           "_scale, " + numbers + "_zero_point)");
 }
 
 /// Defines an output of the element type of `like`.
@@ -38,33 +37,26 @@ void addIntegers(Body &body, const std::string &result, const Twine &floats,
 }
 
 /// An op of A and B.
-template <const char *const &op> LogicalResult importPair(NodeImport &n) {
+template <Text op> LogicalResult importPair(NodeImport &n) {
   Body body(n);
-  addFloats(n, body, "a", 0, "A", "A_scale", "A_zero_point");
-  addFloats(n, body, "b", 3, "B", "B_scale", "B_zero_point");
-  body.add(Twine("c = ") + op + " (a, b)");
+  addFloats(body, "a", "A");
+  addFloats(body, "b", "B");
+  body.add(Twine("c = ") + op.chars + " (a, b)");
   addIntegers(body, "C", "c", "C_scale", "C_zero_point", isGiven(n, 7), "A");
   return body.expand();
 }
 
-constexpr const char *kAdd = "Add", *kMul = "Mul";
-
 /// An op of X: `nodes` compute `y` from `x`.
 LogicalResult importOne(NodeImport &n, Body &body, const Twine &nodes) {
-  addFloats(n, body, "x", 0, "X", "X_scale", "X_zero_point");
+  addFloats(body, "x", "X");
   body.add(nodes);
   addIntegers(body, "Y", "y", "Y_scale", "Y_zero_point", isGiven(n, 4), "X");
   return body.expand();
 }
 
-LogicalResult importQLeakyRelu(NodeImport &n) {
+template <Text nodes> LogicalResult importOneAs(NodeImport &n) {
   Body body(n);
-  return importOne(n, body, "y = LeakyRelu <alpha: float = @alpha> (x)");
-}
-
-LogicalResult importQSigmoid(NodeImport &n) {
-  Body body(n);
-  return importOne(n, body, "y = Sigmoid (x)");
+  return importOne(n, body, nodes.chars);
 }
 
 /// Before opset 13 all dimensions from the axis on count as one.
@@ -87,13 +79,11 @@ LogicalResult importQSoftmax(NodeImport &n) {
 LogicalResult importQAveragePool(NodeImport &n) {
   if (failed(checkInt(n, "channels_last", 0)))
     return failure();
-  Body body(n);
-  return importOne(
-      n, body,
+  return importOneAs<
       "y = AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = "
       "@ceil_mode, count_include_pad: int = @count_include_pad, "
       "kernel_shape: ints = @kernel_shape, pads: ints = @pads, "
-      "strides: ints = @strides> (x)");
+      "strides: ints = @strides> (x)">(n);
 }
 
 LogicalResult importQGlobalAveragePool(NodeImport &n) {
@@ -111,15 +101,6 @@ LogicalResult importQReduceMean(NodeImport &n) {
   body.ints("along", n.intsAttr("axes").value_or(Shape()));
   return importOne(n, body,
                    "y = ReduceMean <keepdims: int = @keepdims> (x, along)");
-}
-
-LogicalResult importQWhere(NodeImport &n) {
-  return Body(n)
-      .add("x = DequantizeLinear (X, X_scale, X_zero_point)"
-           "y = DequantizeLinear (Y, Y_scale, Y_zero_point)"
-           "z = Where (condition, x, y)"
-           "Z = QuantizeLinear (z, Z_scale, Z_zero_point)")
-      .expand();
 }
 
 LogicalResult importQConcat(NodeImport &n) {
@@ -142,27 +123,13 @@ LogicalResult importQConcat(NodeImport &n) {
       .expand();
 }
 
-/// QuantizeLinear and DequantizeLinear of 16 and 4 bits, for models from before
-/// ONNX's own had them.
-LogicalResult importLinear(NodeImport &n) {
-  const std::string &op = n.node.op_type();
-  const std::string of = op == "QuantizeLinear" ? "y" : "x";
-  return Body(n)
-      .add("y = " + op + (n.attr("axis") ? " <axis: int = @axis>" : "") +
-           " (x, " + of + "_scale" +
-           (isGiven(n, 2) ? ", " + of + "_zero_point)" : ")"))
-      .expand();
-}
-
 //===----------------------------------------------------------------------===//
 // Products of integers
 //===----------------------------------------------------------------------===//
 
 /// The product of `a` and B, and the floats `Y` of it, which may have a bias.
-void addProduct(NodeImport &n, Body &body, const Twine &a, const Twine &aZero,
-                unsigned bZero, unsigned bias) {
-  body.add("product = MatMulInteger (" + a + ", B, " + aZero +
-           (isGiven(n, bZero) ? ", b_zero_point)" : ")"))
+void addProduct(NodeImport &n, Body &body, const Twine &a, unsigned bias) {
+  body.add("product = MatMulInteger (" + a + ", B, a_zero_point, b_zero_point)")
       .add("scale = Mul (a_scale, b_scale)"
            "floats = CastLike (product, scale)"
            "scaled = Mul (floats, scale)")
@@ -173,7 +140,7 @@ void addProduct(NodeImport &n, Body &body, const Twine &a, const Twine &aZero,
 LogicalResult importDynamicQuantizeMatMul(NodeImport &n) {
   Body body(n);
   body.add("a, a_scale, a_zero_point = DynamicQuantizeLinear (A)");
-  addProduct(n, body, "a", "a_zero_point", 3, 4);
+  addProduct(n, body, "a", 4);
   return body.expand();
 }
 
@@ -182,7 +149,7 @@ LogicalResult importMatMulIntegerToFloat(NodeImport &n) {
     if (n.input(i) && n.typeOf(n.input(i)).getNumElements() != 1)
       return n.error("input " + Twine(i) + " must be one number");
   Body body(n);
-  addProduct(n, body, "A", isGiven(n, 4) ? "a_zero_point" : "", 5, 6);
+  addProduct(n, body, "A", 6);
   return body.expand();
 }
 
@@ -224,18 +191,13 @@ LogicalResult importDynamicQuantizeLSTM(NodeImport &n) {
         .add(w + "Centered = Sub (" + w + "32, " + w + "Zero)")
         .add(w + "Floats = Mul (" + w + "Centered, " + w + "Scale)")
         .add(w + "Rows = Transpose <perm = [0, 2, 1]> (" + w + "Floats)");
-  constexpr const char *names[] = {"B", "sequence_lens", "initial_h",
-                                   "initial_c", "P"};
-  std::string more;
-  for (auto [i, name] : enumerate(names))
-    more += std::string(", ") + (isGiven(n, 3 + i) ? name : "");
   return body
       .add("Y, Y_h, Y_c = LSTM <activation_alpha: floats = @activation_alpha, "
            "activation_beta: floats = @activation_beta, "
            "activations: strings = @activations, clip: float = @clip, "
            "direction: string = @direction, hidden_size: int = @hidden_size, "
-           "input_forget: int = @input_forget> (X, WRows, RRows" +
-           more + ")")
+           "input_forget: int = @input_forget> "
+           "(X, WRows, RRows, B, sequence_lens, initial_h, initial_c, P)")
       .expand();
 }
 
@@ -245,9 +207,15 @@ LogicalResult importDynamicQuantizeLSTM(NodeImport &n) {
       "C", ""
 #define ONE "X, X_scale, X_zero_point?, Y_scale, Y_zero_point?", "Y"
 
-const Op quantizedOps[] = {
+const ForeignOp quantizedOps[] = {
+    // These two are of 16 and 4 bits, for models from before ONNX's own had
+    // them.
     {"DequantizeLinear", "x, x_scale, x_zero_point?", "y", "axis: int",
-     importLinear},
+     importAs<"y = DequantizeLinear <axis: int = @axis> (x, x_scale, "
+              "x_zero_point)">},
+    {"QuantizeLinear", "x, y_scale, y_zero_point?", "y", "axis: int",
+     importAs<
+         "y = QuantizeLinear <axis: int = @axis> (x, y_scale, y_zero_point)">},
     {"DynamicQuantizeLSTM",
      "X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?, W_scale, "
      "W_zero_point, R_scale, R_zero_point",
@@ -264,7 +232,7 @@ const Op quantizedOps[] = {
      "A, a_scale, a_zero_point, B, b_scale, b_zero_point, C?, y_scale?, "
      "y_zero_point?",
      "Y", "alpha: float = 1, transA: int = 0, transB: int = 0", importQGemm},
-    {"QLinearAdd", PAIR, importPair<kAdd>},
+    {"QLinearAdd", PAIR, importPair<"Add">},
     {"QLinearAveragePool", ONE,
      "auto_pad: string, ceil_mode: int = 0, channels_last: int = 0, "
      "count_include_pad: int = 0, kernel_shape: ints, pads: ints, "
@@ -274,22 +242,25 @@ const Op quantizedOps[] = {
      importQConcat},
     {"QLinearGlobalAveragePool", ONE, "channels_last: int = 0",
      importQGlobalAveragePool},
-    {"QLinearLeakyRelu", ONE, "alpha: float = 0.01", importQLeakyRelu},
-    {"QLinearMul", PAIR, importPair<kMul>},
+    {"QLinearLeakyRelu", ONE, "alpha: float = 0.01",
+     importOneAs<"y = LeakyRelu <alpha: float = @alpha> (x)">},
+    {"QLinearMul", PAIR, importPair<"Mul">},
     {"QLinearReduceMean", ONE, "axes: ints, keepdims: int = 1",
      importQReduceMean},
-    {"QLinearSigmoid", ONE, "", importQSigmoid},
+    {"QLinearSigmoid", ONE, "", importOneAs<"y = Sigmoid (x)">},
     {"QLinearSoftmax", ONE, "axis: int = -1, opset: int = 13", importQSoftmax},
     {"QLinearWhere",
      "condition, X, X_scale, X_zero_point, Y, Y_scale, Y_zero_point, Z_scale, "
      "Z_zero_point",
-     "Z", "", importQWhere},
-    {"QuantizeLinear", "x, y_scale, y_zero_point?", "y", "axis: int",
-     importLinear},
+     "Z", "",
+     importAs<"x = DequantizeLinear (X, X_scale, X_zero_point)"
+              "y = DequantizeLinear (Y, Y_scale, Y_zero_point)"
+              "z = Where (condition, x, y)"
+              "Z = QuantizeLinear (z, Z_scale, Z_zero_point)">},
 };
 
 } // namespace
 
-ArrayRef<Op> getQuantizedOps() { return quantizedOps; }
+ArrayRef<ForeignOp> getQuantizedOps() { return quantizedOps; }
 
 } // namespace partita::import::microsoft

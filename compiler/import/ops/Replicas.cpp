@@ -13,82 +13,10 @@
 #include "compiler/import/graph/OpTable.h"
 #include "dialects/dist/DistDialect.h"
 
-#include "onnx/defs/schema.h"
-
 using namespace llvm;
 using namespace mlir;
-using onnx::AttributeProto;
-using onnx::OpSchema;
 
 namespace partita::import {
-
-//===----------------------------------------------------------------------===//
-// Schemas, by which nodes are checked
-//===----------------------------------------------------------------------===//
-
-static OpSchema makeSchema(const char *op) {
-  OpSchema schema(op, __FILE__, __LINE__);
-  schema.SetDomain(kReplicaDomain.str()).SinceVersion(1);
-  return schema;
-}
-
-static OpSchema makeUnary(const char *op) {
-  return makeSchema(op)
-      .Input(0, "x", "a replica's tensor", "T")
-      .Output(0, "y", "the result", "T")
-      .TypeConstraint("T", OpSchema::all_tensor_types_ir13(), "tensors");
-}
-
-static OpSchema makeMap(const char *op) {
-  return makeSchema(op)
-      .Attr("body", "the function of one element", AttributeProto::GRAPH)
-      .Input(0, "lists", "elements along dimension 0", "V", OpSchema::Variadic,
-             /*is_homogeneous=*/false)
-      .Output(0, "results", "of all elements", "V", OpSchema::Variadic,
-              /*is_homogeneous=*/false)
-      .TypeConstraint("V", OpSchema::all_tensor_types_ir13(), "tensors");
-}
-
-static OpSchema makeNumber(const char *op) {
-  return makeSchema(op)
-      .Output(0, "y", "a scalar", "T")
-      .TypeConstraint("T", {"tensor(int64)"}, "integers");
-}
-
-static bool registerSchemas() {
-  auto &versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
-  versions.AddDomainToVersion(kReplicaDomain.str(), 1, 1);
-  const auto integer = AttributeProto::INT;
-  onnx::RegisterSchema(makeUnary("AllReduce")
-                           .Attr("reduction", "how tensors are combined",
-                                 AttributeProto::STRING, std::string("sum")));
-  onnx::RegisterSchema(makeUnary("AllSum"));
-  onnx::RegisterSchema(
-      makeUnary("AllGather")
-          .Attr("axis", "the dimension that grows", integer, int64_t(0)));
-  onnx::RegisterSchema(
-      makeUnary("AllToAll")
-          .Attr("split_axis", "the dimension that is cut", integer, int64_t(0))
-          .Attr("concat_axis", "the dimension that grows", integer,
-                int64_t(0)));
-  onnx::RegisterSchema(
-      makeUnary("Broadcast")
-          .Attr("root", "the replica that gives", integer, int64_t(0)));
-  onnx::RegisterSchema(makeUnary("Shard").Attr(
-      "axis", "the dimension that is cut", integer, int64_t(0)));
-  onnx::RegisterSchema(makeNumber("ReplicaId"));
-  onnx::RegisterSchema(makeNumber("ReplicaCount"));
-  onnx::RegisterSchema(makeMap("MapGather"));
-  onnx::RegisterSchema(makeMap("MapReduce")
-                           .Attr("reduction", "how results are combined",
-                                 AttributeProto::STRING, std::string("sum")));
-  return true;
-}
-
-void registerReplicaSchemas() {
-  static const bool isDone = registerSchemas();
-  (void)isDone;
-}
 
 namespace {
 
@@ -407,21 +335,27 @@ LogicalResult importMapGather(NodeImport &n) { return MapImport(n).gather(); }
 
 LogicalResult importMapReduce(NodeImport &n) { return MapImport(n).reduce(); }
 
-const OpRow replicaOps[] = {
-    {"AllGather", 1, 1, importAllGather},
-    {"AllReduce", 1, 1, importAllReduce},
-    {"AllSum", 1, 1, importAllSum},
-    {"AllToAll", 1, 1, importAllToAll},
-    {"Broadcast", 1, 1, importBroadcast},
-    {"MapGather", 1, 1, importMapGather},
-    {"MapReduce", 1, 1, importMapReduce},
-    {"ReplicaCount", 1, 1, importReplicaCount},
-    {"ReplicaId", 1, 1, importReplicaId},
-    {"Shard", 1, 1, importShard},
+const ForeignOp replicaOps[] = {
+    {"AllGather", "x", "y", "axis: int = 0", importAllGather},
+    {"AllReduce", "x", "y", "reduction: string", importAllReduce},
+    {"AllSum", "x", "y", "", importAllSum},
+    {"AllToAll", "x", "y", "split_axis: int = 0, concat_axis: int = 0",
+     importAllToAll},
+    {"Broadcast", "x", "y", "root: int = 0", importBroadcast},
+    {"MapGather", "lists*", "results*", "body: graph", importMapGather},
+    {"MapReduce", "lists*", "results*", "body: graph, reduction: string",
+     importMapReduce},
+    {"ReplicaCount", "", "y", "", importReplicaCount},
+    {"ReplicaId", "", "y", "", importReplicaId},
+    {"Shard", "x", "y", "axis: int = 0", importShard},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getReplicaOps() { return replicaOps; }
+ArrayRef<OpRow> getReplicaOps() {
+  static const std::vector<OpRow> rows =
+      registerOps(kReplicaDomain, {replicaOps});
+  return rows;
+}
 
 } // namespace partita::import
