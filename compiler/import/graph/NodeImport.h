@@ -252,8 +252,14 @@ public:
   mlir::Value slice(mlir::Value x, llvm::ArrayRef<int64_t> starts,
                     llvm::ArrayRef<int64_t> limits,
                     llvm::ArrayRef<int64_t> strides);
+  /// The places `begin` to `end` of a dimension.
+  mlir::Value part(mlir::Value x, int64_t dim, int64_t begin, int64_t end);
+  /// One place of a dimension, which the result does not have.
+  mlir::Value at(mlir::Value x, int64_t dim, int64_t place);
   mlir::Value reverse(mlir::Value x, llvm::ArrayRef<int64_t> dims);
   mlir::Value concat(llvm::ArrayRef<mlir::Value> values, int64_t dim);
+  /// The values along a new dimension.
+  mlir::Value stack(llvm::ArrayRef<mlir::Value> values, int64_t dim);
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t dim);
   mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
                   llvm::ArrayRef<int64_t> high);

@@ -165,6 +165,23 @@ Value NodeImport::slice(Value x, ArrayRef<int64_t> starts,
                            starts, limits, strides);
 }
 
+Value NodeImport::part(Value x, int64_t dim, int64_t begin, int64_t end) {
+  if (!x)
+    return {};
+  Shape limits(shapeOf(x)), starts(limits.size(), 0);
+  starts[dim] = begin;
+  limits[dim] = end;
+  return slice(x, starts, limits, Shape(limits.size(), 1));
+}
+
+Value NodeImport::at(Value x, int64_t dim, int64_t place) {
+  if (!x)
+    return {};
+  Shape shape(shapeOf(x));
+  shape.erase(shape.begin() + dim);
+  return reshape(part(x, dim, place, place + 1), shape);
+}
+
 Value NodeImport::reverse(Value x, ArrayRef<int64_t> dims) {
   if (!x || dims.empty())
     return x;
@@ -194,6 +211,19 @@ Value NodeImport::concat(ArrayRef<Value> values, int64_t dim) {
   }
   RankedTensorType type = tensor(shape, elementOf(values.front()));
   return type ? make<nn::ConcatOp>(type, values, dim) : Value();
+}
+
+Value NodeImport::stack(ArrayRef<Value> values, int64_t dim) {
+  SmallVector<Value> rows;
+  for (Value value : values) {
+    if (!value)
+      return {};
+    Shape shape(shapeOf(value));
+    // One of a smaller rank is an error of `concat`.
+    shape.insert(shape.begin() + std::min<int64_t>(dim, shape.size()), 1);
+    rows.push_back(reshape(value, shape));
+  }
+  return concat(rows, dim);
 }
 
 Value NodeImport::gather(Value x, Value indices, int64_t dim) {

@@ -110,9 +110,7 @@ private:
     }
     Value split = n.reshape(numbers, {rows, blocks, bytes, each}), packed;
     for (int64_t i = 0; i < each; ++i) {
-      const int64_t begin[] = {0, 0, 0, i},
-                    end[] = {rows, blocks, bytes, i + 1}, step[] = {1, 1, 1, 1};
-      Value part = n.slice(split, begin, end, step);
+      Value part = n.part(split, 3, i, i + 1);
       if (i > 0)
         part = n.binary<nn::ShiftLeftOp>(
             part, n.splat(static_cast<double>(i * bits), part));

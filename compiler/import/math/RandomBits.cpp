@@ -97,7 +97,7 @@ Value drawBits(NodeImport &n, ArrayRef<int64_t> shape) {
     return {};
   int64_t count = n.shapeOf(samples)[0];
   if (elements % count != 0) {
-    samples = n.slice(samples, {0}, {1}, {1});
+    samples = n.part(samples, 0, 0, 1);
     count = 1;
   }
   const Bits numbers(n, {count}, /*isUnsigned=*/false), row(n, {count}),

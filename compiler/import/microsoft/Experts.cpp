@@ -215,17 +215,10 @@ private:
       }
       // As pairs, or as two halves: either way each device can have its part.
       const int64_t half = width / 2, dim = fusion == 1 ? 3 : 2;
-      Shape split = {rows, chosen, half, half}, part;
+      Shape split = {rows, chosen, half, half};
       split[dim] = 2;
       Value pairs = n.reshape(first, split);
-      auto take = [&](int64_t i) {
-        Shape from(4, 0), to(split);
-        from[dim] = i;
-        to[dim] = i + 1;
-        return n.reshape(n.slice(pairs, from, to, {1, 1, 1, 1}),
-                         {rows, chosen, half});
-      };
-      return swiglu(take(0), take(1));
+      return swiglu(n.at(pairs, dim, 0), n.at(pairs, dim, 1));
     }
     Value gated;
     if (isGiven(n, fc3.weights)) {

@@ -72,13 +72,7 @@ FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
         n.axis(axis, n.typeOf(values.front()).getRank() + 1);
     if (failed(place))
       return failure();
-    SmallVector<Value> rows;
-    for (Value value : values) {
-      Shape shape(n.shapeOf(value));
-      shape.insert(shape.begin() + *place, 1);
-      rows.push_back(n.reshape(value, shape));
-    }
-    Value stacked = n.concat(rows, *place);
+    Value stacked = n.stack(values, *place);
     return stacked ? FailureOr<Value>(stacked) : FailureOr<Value>();
   }
   // Nothing has been computed: the body must say what it would have been.
@@ -270,21 +264,11 @@ private:
     return success();
   }
 
-  /// The part of an input that a step reads.
-  Value getPart(size_t k, int64_t step) {
-    Value source = sources[k];
-    Shape limits(n.shapeOf(source)), starts(limits.size(), 0), shape(limits);
-    starts[axes[k]] = turns[k] ? steps - 1 - step : step;
-    limits[axes[k]] = starts[axes[k]] + 1;
-    shape.erase(shape.begin() + axes[k]);
-    return n.reshape(n.slice(source, starts, limits, Shape(limits.size(), 1)),
-                     shape);
-  }
-
   LogicalResult iterate(int64_t step) {
     SmallVector<ModelValue> arguments(states);
     for (size_t k = 0; k < sources.size(); ++k)
-      arguments.push_back(getPart(k, step));
+      arguments.push_back(
+          n.at(sources[k], axes[k], turns[k] ? steps - 1 - step : step));
     auto results = n.source.importBody(body, arguments, std::to_string(step));
     if (failed(results))
       return failure();

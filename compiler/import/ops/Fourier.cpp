@@ -70,23 +70,14 @@ Complex transform(NodeImport &n, Complex x, int64_t size, int64_t columns,
 
 /// The last dimension, of 1 or 2, taken apart.
 Complex split(NodeImport &n, Value x) {
-  Shape shape(n.shapeOf(x)), rest(shape.begin(), std::prev(shape.end()));
-  auto part = [&](int64_t i) {
-    Shape starts(shape.size(), 0), limits(shape);
-    starts.back() = i;
-    limits.back() = i + 1;
-    return n.reshape(n.slice(x, starts, limits, Shape(shape.size(), 1)), rest);
-  };
-  return {part(0), shape.back() == 2 ? part(1) : Value()};
+  const int64_t last = n.typeOf(x).getRank() - 1;
+  return {n.at(x, last, 0),
+          n.shapeOf(x)[last] == 2 ? n.at(x, last, 1) : Value()};
 }
 
 Value join(NodeImport &n, Complex x) {
-  if (!x.real || !x.imaginary)
-    return {};
-  Shape shape(n.shapeOf(x.real));
-  shape.push_back(1);
-  return n.concat({n.reshape(x.real, shape), n.reshape(x.imaginary, shape)},
-                  static_cast<int64_t>(shape.size()) - 1);
+  return x.real ? n.stack({x.real, x.imaginary}, n.typeOf(x.real).getRank())
+                : Value();
 }
 
 /// One number that must be known, or a default.
@@ -152,11 +143,7 @@ LogicalResult importDFT(NodeImport &n) {
     auto mirror = [&](Value v, bool negate) {
       if (!v || count == 0)
         return v;
-      Shape starts(last + 1, 0), limits(n.shapeOf(v));
-      starts[last] = 1;
-      limits[last] = 1 + count;
-      Value other =
-          n.reverse(n.slice(v, starts, limits, Shape(last + 1, 1)), {last});
+      Value other = n.reverse(n.part(v, last, 1, 1 + count), {last});
       return n.concat({v, negate ? n.unary<nn::NegOp>(other) : other}, last);
     };
     parts = {mirror(parts.real, false), mirror(parts.imaginary, true)};

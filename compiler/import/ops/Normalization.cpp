@@ -87,7 +87,7 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
       return failure();
     // Of the micro-batch: its first sample's number tells which it is.
     const auto size = static_cast<double>(n.shapeOf(samples)[0]);
-    Value first = n.slice(samples, {0}, {1}, {1});
+    Value first = n.part(samples, 0, 0, 1);
     Value number =
         n.binary<nn::RemOp>(n.binary<nn::DivOp>(first, n.splat(size, first)),
                             n.splat(static_cast<double>(count), first));

@@ -76,8 +76,7 @@ LogicalResult importOneHot(NodeImport &n) {
   Value isHot =
       n.compare(nn::ComparePredicate::eq, hot, makeIota(n, shape, *axis));
   auto pick = [&](int64_t i) {
-    return n.broadcastTo(n.reshape(n.slice(values, {i}, {i + 1}, {1}), {}),
-                         shape);
+    return n.broadcastTo(n.at(values, 0, i), shape);
   };
   return n.result(0, n.select(isHot, pick(1), pick(0)));
 }
@@ -104,12 +103,11 @@ template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
                          /*compared=*/false);
   if (n.intAttr("exclusive", 0) != 0) {
     // The neutral element comes first, and the last one to nothing.
-    Shape zeros(rank, 0), ones(rank, 1), limits(shape), low(zeros);
-    limits[*axis] = size - 1;
+    Shape zeros(rank, 0), low(zeros);
     low[*axis] = 1;
     Value neutral =
         n.splat(kind == nn::ReduceKind::sum ? 0 : 1, {}, n.elementOf(from));
-    from = n.pad(n.slice(from, zeros, limits, ones), neutral, low, zeros);
+    from = n.pad(n.part(from, *axis, 0, size - 1), neutral, low, zeros);
   }
   if (!from)
     return failure();

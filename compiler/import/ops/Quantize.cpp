@@ -36,7 +36,7 @@ Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
     if (type.getRank() == 1 && type.getDimSize(0) == shape[*axis])
       return n.broadcastDims(parameter, {*axis}, shape);
   } else if (block > 0 && type.getRank() == rank) {
-    Shape expected(shape), wide(shape), dims, limits(shape);
+    Shape expected(shape), wide(shape), dims;
     expected[*axis] = divideCeil(shape[*axis], block);
     if (type.getShape() == ArrayRef(expected)) {
       wide[*axis] = expected[*axis];
@@ -45,8 +45,8 @@ Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
         dims.push_back(i <= *axis ? i : i + 1);
       Shape whole(shape);
       whole[*axis] = expected[*axis] * block;
-      return n.slice(n.reshape(n.broadcastDims(parameter, dims, wide), whole),
-                     Shape(rank, 0), limits, Shape(rank, 1));
+      return n.part(n.reshape(n.broadcastDims(parameter, dims, wide), whole),
+                    *axis, 0, shape[*axis]);
     }
   }
   (void)n.error(what + " does not fit the tensor, its axis and block_size");
@@ -197,20 +197,13 @@ Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
   if (places == 0 || depth == 0 || depth > kMostParts * places ||
       y.dim >= static_cast<int64_t>(yShape.size()) || yShape[y.dim] != depth)
     return multiply(x.value, y.value);
-  auto part = [&](Value all, int64_t dim, int64_t begin, int64_t end) {
-    Shape starts(n.shapeOf(all).size(), 0), ones(starts.size(), 1),
-        limits(n.shapeOf(all));
-    starts[dim] = begin;
-    limits[dim] = end;
-    return n.slice(all, starts, limits, ones);
-  };
   Type single = n.b.getF32Type(), exact = n.b.getI32Type();
   Value left = n.cast(x.value, single), right = n.cast(y.value, single), sum;
   for (int64_t begin = 0; begin < depth; begin += places) {
     int64_t end = std::min(begin + places, depth);
-    Value product = n.cast(
-        multiply(part(left, x.dim, begin, end), part(right, y.dim, begin, end)),
-        exact, /*saturate=*/false);
+    Value product = n.cast(multiply(n.part(left, x.dim, begin, end),
+                                    n.part(right, y.dim, begin, end)),
+                           exact, /*saturate=*/false);
     sum = sum ? n.binary<nn::AddOp>(sum, product) : product;
   }
   return sum;

@@ -126,8 +126,7 @@ LogicalResult importCol2Im(NodeImport &n) {
   Value all;
   for (int64_t k = 0; k < window; ++k) {
     Shape wide{shape[0], channels, window, shape[2]};
-    Value part = n.slice(n.reshape(x, wide), {0, 0, k, 0},
-                         {wide[0], wide[1], k + 1, wide[3]}, {1, 1, 1, 1});
+    Value part = n.part(n.reshape(x, wide), 2, k, k + 1);
     Shape laidOut{shape[0], channels};
     append_range(laidOut, counts);
     part = spread(n, n.reshape(part, laidOut), 2, strides);

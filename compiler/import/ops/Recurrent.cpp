@@ -205,11 +205,11 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
   if (resetAfter && !in->bias)
     hiddenBias = n.splat(0, {d, h}, n.elementOf(in->hidden));
   if (in->bias) {
-    Value ofInput = n.slice(in->bias, {0, 0}, {d, all}, {1, 1});
-    Value ofState = n.slice(in->bias, {0, all}, {d, 2 * all}, {1, 1});
+    Value ofInput = n.part(in->bias, 1, 0, all);
+    Value ofState = n.part(in->bias, 1, all, 2 * all);
     if (resetAfter) {
-      hiddenBias = n.slice(ofState, {0, 2 * h}, {d, all}, {1, 1});
-      ofState = n.concat({n.slice(ofState, {0, 0}, {d, 2 * h}, {1, 1}),
+      hiddenBias = n.part(ofState, 1, 2 * h, all);
+      ofState = n.concat({n.part(ofState, 1, 0, 2 * h),
                           n.splat(0, {d, h}, n.elementOf(in->hidden))},
                          1);
     }
@@ -231,18 +231,13 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
       APFloat(clip));
 
   Type element = n.elementOf(n.input(0));
-  Shape limits(type.getShape()), ones(4, 1);
-  limits[0] = in->steps;
-  Value y = n.slice(layer, {0, 0, 0, 0}, limits, ones);
+  Value y = n.part(layer, 0, 0, in->steps);
   if (batchFirst)
     y = n.transpose(y, {2, 0, 1, 3});
   if (failed(n.result(0, n.cast(y, element))))
     return failure();
   for (int64_t i = 0; i < states; ++i) {
-    limits[0] = in->steps + i + 1;
-    Value state =
-        n.reshape(n.slice(layer, {in->steps + i, 0, 0, 0}, limits, ones),
-                  {d, in->batch, h});
+    Value state = n.at(layer, 0, in->steps + i);
     if (batchFirst)
       state = n.transpose(state, {1, 0, 2});
     if (failed(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element))))

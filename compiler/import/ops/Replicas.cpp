@@ -198,13 +198,7 @@ public:
     if (failed(computeOwn()))
       return failure();
     for (auto [i, value] : enumerate(results)) {
-      Value all = allGather(n, value, 0);
-      if (!all)
-        return failure();
-      Shape limits(n.shapeOf(all)), zeros(limits.size(), 0),
-          ones(limits.size(), 1);
-      limits[0] = elements;
-      if (failed(n.result(i, n.slice(all, zeros, limits, ones))))
+      if (failed(n.result(i, n.part(allGather(n, value, 0), 0, 0, elements))))
         return failure();
     }
     return success();
@@ -250,7 +244,7 @@ private:
       if (failed(compute(lists, element, rows)))
         return failure();
     for (ArrayRef<Value> values : rows) {
-      results.push_back(n.concat(values, 0));
+      results.push_back(n.stack(values, 0));
       if (!results.back())
         return failure();
     }
@@ -261,8 +255,7 @@ private:
                         MutableArrayRef<SmallVector<Value>> rows) {
     SmallVector<ModelValue> arguments;
     for (Value list : lists)
-      arguments.push_back(
-          n.reshape(takeElement(list, element), n.shapeOf(list).drop_front()));
+      arguments.push_back(n.at(list, 0, element));
     auto made = n.source.importBody(body, arguments, std::to_string(element));
     if (failed(made))
       return failure();
@@ -270,26 +263,15 @@ private:
       if (!value.tensor())
         return n.error("'" + body.output(static_cast<int>(k)).name() +
                        "' is no tensor");
-      Shape shape(n.shapeOf(value.tensor()));
-      shape.insert(shape.begin(), 1);
-      rows[k].push_back(n.reshape(value.tensor(), shape));
+      rows[k].push_back(value.tensor());
     }
     return success();
-  }
-
-  /// Element `element`, with a dimension of size 1.
-  Value takeElement(Value list, int64_t element) {
-    Shape starts(n.typeOf(list).getRank(), 0), limits(n.shapeOf(list)),
-        strides(starts.size(), 1);
-    starts[0] = element;
-    limits[0] = element + 1;
-    return n.slice(list, starts, limits, strides);
   }
 
   Value fillUp(Value list) {
     SmallVector<Value> parts = {list};
     parts.append(each * n.source.replicas - elements,
-                 takeElement(list, elements - 1));
+                 n.part(list, 0, elements - 1, elements));
     return parts.size() == 1 ? list : n.concat(parts, 0);
   }
 

@@ -158,14 +158,7 @@ getAxes(NodeImport &n, const ResizeInputs &inputs) {
 Value resizeAxis(NodeImport &n, Value x, int64_t dim, const ResizeAxis &axis,
                  const ResizeMode &mode, double extrapolation) {
   if (axis.newSize == 0)
-    return n.slice(
-        x, Shape(n.shapeOf(x).size(), 0),
-        [&] {
-          Shape limits(n.shapeOf(x));
-          limits[dim] = 0;
-          return limits;
-        }(),
-        Shape(n.shapeOf(x).size(), 1));
+    return n.part(x, dim, 0, 0);
   ResizeTaps taps = computeResizeTaps(axis, mode);
   Value sum;
   Shape shape;

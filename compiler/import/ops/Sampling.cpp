@@ -169,10 +169,7 @@ LogicalResult importGridSample(NodeImport &n) {
   SmallVector<SmallVector<std::pair<Value, Value>>> taps;
   for (int64_t dim = 0; dim < rank; ++dim) {
     // The grid's last dimension begins with the innermost coordinate.
-    Shape starts(given.size(), 0), limits(given), ones(given.size(), 1);
-    starts.back() = rank - 1 - dim;
-    limits.back() = rank - dim;
-    Value at = n.reshape(n.slice(grid, starts, limits, ones), where);
+    Value at = n.at(grid, rank + 1, rank - 1 - dim);
     double size = static_cast<double>(shape[dim + 2]);
     // -1 .. 1 covers the image from centre to centre or from edge to edge.
     at = addNumber(n, mulNumber(n, at, (corners ? size - 1 : size) / 2),
@@ -250,9 +247,7 @@ LogicalResult importRoiAlign(NodeImport &n) {
   // All places: [R, H, ratio, W, ratio].
   Shape where{count, height, ratio, width, ratio};
   auto edge = [&](int64_t i) {
-    Value column = n.slice(rois, {0, i}, {count, i + 1}, {1, 1});
-    return addNumber(n, mulNumber(n, n.reshape(column, {count}), scale),
-                     -offset);
+    return addNumber(n, mulNumber(n, n.at(rois, 1, i), scale), -offset);
   };
   Sampler sampler(n, x,
                   n.broadcastDims(n.cast(batch, n.b.getI64Type()), {0}, where),
@@ -333,10 +328,7 @@ LogicalResult importAffineGrid(NodeImport &n) {
   result.erase(result.begin() + 1);
   result.push_back(rank);
   auto factors = [&](int64_t column) {
-    Value x = n.slice(theta, {0, 0, column}, {result[0], rank, column + 1},
-                      {1, 1, 1});
-    return n.broadcastDims(n.reshape(x, {result[0], rank}), {0, rank + 1},
-                           result);
+    return n.broadcastDims(n.at(theta, 2, column), {0, rank + 1}, result);
   };
   Value sum;
   for (int64_t column = 0; column < rank; ++column) {

@@ -83,17 +83,12 @@ LogicalResult importScatterElements(NodeImport &n) {
 
 /// [.., K] indices into dimensions of the given sizes as places in one.
 Value makePlaces(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
-  Shape shape(n.shapeOf(indices)), starts(shape.size(), 0), limits(shape),
-      ones(shape.size(), 1), rest(shape.begin(), std::prev(shape.end()));
-  Value places = n.splat(0, rest, n.b.getI64Type());
-  for (auto [k, size] : enumerate(sizes)) {
-    starts.back() = static_cast<int64_t>(k);
-    limits.back() = starts.back() + 1;
-    Value index = n.reshape(n.slice(indices, starts, limits, ones), rest);
-    places =
-        n.binary<nn::AddOp>(mulNumber(n, places, static_cast<double>(size)),
-                            wrapIndex(n, index, size));
-  }
+  const int64_t last = n.typeOf(indices).getRank() - 1;
+  Value places = n.splat(0, n.shapeOf(indices).drop_back(), n.b.getI64Type());
+  for (auto [k, size] : enumerate(sizes))
+    places = n.binary<nn::AddOp>(
+        mulNumber(n, places, static_cast<double>(size)),
+        wrapIndex(n, n.at(indices, last, static_cast<int64_t>(k)), size));
   return places;
 }
 

@@ -122,12 +122,10 @@ FailureOr<Shape> getSequenceParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplitToSequence(NodeImport &n) {
   Value x = n.input(0);
-  Shape limits(n.shapeOf(x)), starts(limits.size(), 0),
-      strides(limits.size(), 1);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), limits.size());
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
   if (failed(axis))
     return failure();
-  int64_t size = limits[*axis], start = 0;
+  int64_t size = n.shapeOf(x)[*axis], start = 0;
   FailureOr<Shape> parts = getSequenceParts(n, size);
   if (failed(parts))
     return failure();
@@ -140,17 +138,11 @@ LogicalResult importSplitToSequence(NodeImport &n) {
   for (int64_t part : *parts) {
     if (part < 0 || part > size - start)
       return n.error("the parts do not add up to size " + Twine(size));
-    starts[*axis] = start;
-    limits[*axis] = start += part;
-    Value tensor = n.slice(x, starts, limits, strides);
-    if (tensor && !keep) {
-      Shape shape(n.shapeOf(tensor));
-      shape.erase(shape.begin() + *axis);
-      tensor = n.reshape(tensor, shape);
-    }
-    if (!tensor)
+    sequence.tensors.push_back(keep ? n.part(x, *axis, start, start + part)
+                                    : n.at(x, *axis, start));
+    if (!sequence.tensors.back())
       return failure();
-    sequence.tensors.push_back(tensor);
+    start += part;
   }
   if (start != size)
     return n.error("the parts do not add up to size " + Twine(size));
@@ -158,7 +150,7 @@ LogicalResult importSplitToSequence(NodeImport &n) {
 }
 
 LogicalResult importConcatFromSequence(NodeImport &n) {
-  SmallVector<Value> tensors = n.collection(0)->tensors;
+  ArrayRef<Value> tensors = n.collection(0)->tensors;
   if (tensors.empty())
     return n.error("the sequence is empty, so the result has no shape");
   bool stack = n.intAttr("new_axis", 0) != 0;
@@ -167,13 +159,8 @@ LogicalResult importConcatFromSequence(NodeImport &n) {
   FailureOr<int64_t> axis = n.axis(given ? given->i() : 0, rank);
   if (failed(axis))
     return failure();
-  if (stack)
-    for (Value &tensor : tensors) {
-      Shape shape(n.shapeOf(tensor));
-      shape.insert(shape.begin() + std::min<int64_t>(*axis, shape.size()), 1);
-      tensor = n.reshape(tensor, shape);
-    }
-  return n.result(0, n.concat(tensors, *axis));
+  return n.result(0,
+                  stack ? n.stack(tensors, *axis) : n.concat(tensors, *axis));
 }
 
 /// The body is imported once for every element.

@@ -99,12 +99,10 @@ FailureOr<Shape> getSplitParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplit(NodeImport &n) {
   Value x = n.input(0);
-  Shape limits(n.shapeOf(x)), starts(limits.size(), 0),
-      strides(limits.size(), 1);
   FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
   if (failed(axis))
     return failure();
-  int64_t size = limits[*axis], start = 0;
+  int64_t size = n.shapeOf(x)[*axis], start = 0;
   FailureOr<Shape> parts = getSplitParts(n, size);
   if (failed(parts))
     return failure();
@@ -114,10 +112,9 @@ LogicalResult importSplit(NodeImport &n) {
   for (auto [i, part] : enumerate(*parts)) {
     if (part < 0 || part > size - start)
       return n.error("the parts do not add up to size " + Twine(size));
-    starts[*axis] = start;
-    limits[*axis] = start += part;
-    if (failed(n.result(i, n.slice(x, starts, limits, strides))))
+    if (failed(n.result(i, n.part(x, *axis, start, start + part))))
       return failure();
+    start += part;
   }
   if (start != size)
     return n.error("the parts do not add up to size " + Twine(size));
