@@ -36,11 +36,8 @@ constexpr int64_t kMostMaskElements = int64_t(1) << 26;
 double readElement(FloatType type, const char *bytes) {
   uint64_t bits = 0;
   std::memcpy(&bits, bytes, type.getWidth() / 8);
-  APFloat element(type.getFloatSemantics(), APInt(type.getWidth(), bits));
-  bool isExact;
-  element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                  &isExact);
-  return element.convertToDouble();
+  return APFloat(type.getFloatSemantics(), APInt(type.getWidth(), bits))
+      .convertToDouble();
 }
 
 /// Whether the elements of a tensor are those of a mask. Those of most weights

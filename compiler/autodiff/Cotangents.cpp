@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Cotangents.h"
 
 #include "compiler/autodiff/Replicas.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/grad/Term.h"
 
 using namespace mlir;
@@ -163,10 +164,8 @@ void Cotangents::join(Value value, SmallVector<Part> parts, bool areShares) {
         return;
       Shape shape(type.getShape());
       shape[size_t(dim)] = to - end;
-      row.push_back(nn::ConstantOp::create(
-          b, DenseElementsAttr::get(
-                 RankedTensorType::get(shape, type.getElementType()),
-                 b.getFloatAttr(type.getElementType(), 0).getValue())));
+      row.push_back(
+          nn::ConstantOp::create(b, nn::makeSplat(type.clone(shape), 0)));
     };
     for (Part &part : parts) {
       if (cutDimOf(part.slice) != dim || cutStartOf(part.slice) < end) {

@@ -11,6 +11,7 @@
 #include "compiler/train/Passes.h"
 #include "compiler/train/StepSums.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -249,10 +250,7 @@ private:
     auto made = nn::WeightOp::create(
         b, weight.getLoc(), (weight.getSymName() + "." + moment.name).str(),
         (weight.getOrigin() + "/" + moment.name).str(), type, StringAttr(),
-        IntegerAttr(), IntegerAttr(),
-        DenseElementsAttr::get(
-            type,
-            b.getFloatAttr(type.getElementType(), moment.initial).getValue()),
+        IntegerAttr(), IntegerAttr(), nn::makeSplat(type, moment.initial),
         /*state=*/true, /*part=*/TypeAttr());
     made->setAttr(nn::kRoleAttr, b.getStringAttr("optimizer"));
     if (onHost)

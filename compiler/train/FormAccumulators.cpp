@@ -8,6 +8,7 @@
 #include "compiler/train/Passes.h"
 
 #include "compiler/analysis/Rates.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -33,16 +34,6 @@ int64_t countReplicas(func::FuncOp function) {
       if (axis.getName() == dist::kDataAxis)
         return axis.getSize();
   return 1;
-}
-
-/// A tensor whose elements are all `value`.
-Value createFilled(OpBuilder &b, Location loc, RankedTensorType type,
-                   int64_t value) {
-  const Type element = type.getElementType();
-  Attribute attr = isa<FloatType>(element)
-                       ? Attribute(b.getFloatAttr(element, double(value)))
-                       : Attribute(b.getIntegerAttr(element, value));
-  return nn::ConstantOp::create(b, loc, DenseElementsAttr::get(type, attr));
 }
 
 struct FormAccumulatorsPass
@@ -108,8 +99,9 @@ struct FormAccumulatorsPass
         OpBuilder b(sum);
         // What is the same in all micro-batches is computed once.
         if (same.contains(sum)) {
-          Value times =
-              createFilled(b, sum.getLoc(), sum.getType(), count.getInt());
+          Value times = nn::ConstantOp::create(
+              b, sum.getLoc(),
+              nn::makeSplat(sum.getType(), double(count.getInt())));
           sum.getXMutable().assign(nn::MulOp::create(
               b, sum.getLoc(), sum.getType(), sum.getX(), times));
           continue;

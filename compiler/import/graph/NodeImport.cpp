@@ -211,12 +211,8 @@ FailureOr<SmallVector<double>> NodeImport::constantFloats(unsigned i,
     return failure();
   SmallVector<double> values;
   if (isa<FloatType>(elements.getElementType())) {
-    for (APFloat value : elements.getValues<APFloat>()) {
-      bool losesInfo;
-      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                    &losesInfo);
+    for (const APFloat &value : elements.getValues<APFloat>())
       values.push_back(value.convertToDouble());
-    }
     return values;
   }
   FailureOr<Shape> ints = constantInts(i, what);

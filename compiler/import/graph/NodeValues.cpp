@@ -8,6 +8,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/model/TensorData.h"
 #include "dialects/nn/NodeScopes.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 using namespace llvm;
@@ -55,7 +56,7 @@ Value NodeImport::constant(DenseElementsAttr elements) {
 
 Value NodeImport::splat(double value, ArrayRef<int64_t> shape, Type element) {
   RankedTensorType type = tensor(shape, element);
-  return type ? constant(makeSplat(type, value)) : Value();
+  return type ? constant(nn::makeSplat(type, value)) : Value();
 }
 
 Value NodeImport::splat(double value, Value like) {
@@ -72,21 +73,8 @@ Value NodeImport::numbers(ArrayRef<double> values, Type element) {
   auto type =
       RankedTensorType::get({static_cast<int64_t>(values.size())}, element);
   SmallVector<Attribute> attributes;
-  for (double value : values) {
-    if (auto floatType = dyn_cast<FloatType>(element)) {
-      APFloat rounded(value);
-      bool losesInfo;
-      rounded.convert(floatType.getFloatSemantics(),
-                      APFloat::rmNearestTiesToEven, &losesInfo);
-      attributes.push_back(FloatAttr::get(element, rounded));
-    } else {
-      attributes.push_back(
-          IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(),
-                                          static_cast<int64_t>(value),
-                                          /*isSigned=*/true,
-                                          /*implicitTrunc=*/true)));
-    }
-  }
+  for (double value : values)
+    attributes.push_back(nn::makeNumber(element, value));
   return constant(DenseElementsAttr::get(type, attributes));
 }
 

@@ -15,68 +15,50 @@ using onnx::TensorProto;
 
 namespace partita::import {
 
-Type getElementType(MLIRContext *context, int32_t onnxType) {
+/// Types of elements and what ONNX calls them.
+static std::array<std::pair<int32_t, Type>, 23> getTypes(MLIRContext *context) {
   Builder b(context);
   auto unsignedInt = [&](unsigned width) -> Type {
-    return IntegerType::get(context, width, IntegerType::Unsigned);
+    return b.getIntegerType(width, /*isSigned=*/false);
   };
-  switch (onnxType) {
-  case TensorProto::BOOL:
-    return b.getI1Type();
-  case TensorProto::INT2:
-    return b.getIntegerType(2);
-  case TensorProto::INT4:
-    return b.getIntegerType(4);
-  case TensorProto::INT8:
-    return b.getI8Type();
-  case TensorProto::INT16:
-    return b.getI16Type();
-  case TensorProto::INT32:
-    return b.getI32Type();
-  case TensorProto::INT64:
-    return b.getI64Type();
-  case TensorProto::UINT2:
-    return unsignedInt(2);
-  case TensorProto::UINT4:
-    return unsignedInt(4);
-  case TensorProto::UINT8:
-    return unsignedInt(8);
-  case TensorProto::UINT16:
-    return unsignedInt(16);
-  case TensorProto::UINT32:
-    return unsignedInt(32);
-  case TensorProto::UINT64:
-    return unsignedInt(64);
-  case TensorProto::FLOAT:
-    return b.getF32Type();
-  case TensorProto::DOUBLE:
-    return b.getF64Type();
-  case TensorProto::FLOAT16:
-    return b.getF16Type();
-  case TensorProto::BFLOAT16:
-    return b.getBF16Type();
-  case TensorProto::FLOAT8E4M3FN:
-    return Float8E4M3FNType::get(context);
-  case TensorProto::FLOAT8E4M3FNUZ:
-    return Float8E4M3FNUZType::get(context);
-  case TensorProto::FLOAT8E5M2:
-    return Float8E5M2Type::get(context);
-  case TensorProto::FLOAT8E5M2FNUZ:
-    return Float8E5M2FNUZType::get(context);
-  case TensorProto::FLOAT8E8M0:
-    return Float8E8M0FNUType::get(context);
-  case TensorProto::FLOAT4E2M1:
-    return Float4E2M1FNType::get(context);
-  default:
-    return {};
-  }
+  return {{
+      {TensorProto::BOOL, b.getI1Type()},
+      {TensorProto::INT2, b.getIntegerType(2)},
+      {TensorProto::INT4, b.getIntegerType(4)},
+      {TensorProto::INT8, b.getI8Type()},
+      {TensorProto::INT16, b.getI16Type()},
+      {TensorProto::INT32, b.getI32Type()},
+      {TensorProto::INT64, b.getI64Type()},
+      {TensorProto::UINT2, unsignedInt(2)},
+      {TensorProto::UINT4, unsignedInt(4)},
+      {TensorProto::UINT8, unsignedInt(8)},
+      {TensorProto::UINT16, unsignedInt(16)},
+      {TensorProto::UINT32, unsignedInt(32)},
+      {TensorProto::UINT64, unsignedInt(64)},
+      {TensorProto::FLOAT, b.getF32Type()},
+      {TensorProto::DOUBLE, b.getF64Type()},
+      {TensorProto::FLOAT16, b.getF16Type()},
+      {TensorProto::BFLOAT16, b.getBF16Type()},
+      {TensorProto::FLOAT8E4M3FN, Float8E4M3FNType::get(context)},
+      {TensorProto::FLOAT8E4M3FNUZ, Float8E4M3FNUZType::get(context)},
+      {TensorProto::FLOAT8E5M2, Float8E5M2Type::get(context)},
+      {TensorProto::FLOAT8E5M2FNUZ, Float8E5M2FNUZType::get(context)},
+      {TensorProto::FLOAT8E8M0, Float8E8M0FNUType::get(context)},
+      {TensorProto::FLOAT4E2M1, Float4E2M1FNType::get(context)},
+  }};
+}
+
+Type getElementType(MLIRContext *context, int32_t onnxType) {
+  for (auto [known, type] : getTypes(context))
+    if (known == onnxType)
+      return type;
+  return {};
 }
 
 int32_t getOnnxType(Type elementType) {
-  for (int32_t type = TensorProto::DataType_MIN;
-       type <= TensorProto::DataType_MAX; ++type)
-    if (getElementType(elementType.getContext(), type) == elementType)
-      return type;
+  for (auto [known, type] : getTypes(elementType.getContext()))
+    if (type == elementType)
+      return known;
   return TensorProto::UNDEFINED;
 }
 
@@ -246,22 +228,6 @@ readElements(const ModelFile &file, const TensorProto &tensor, Location loc) {
   if (bytes->isAbsent)
     return reportAbsent(tensor, *bytes, loc);
   return makeElements(*type, bytes->data);
-}
-
-DenseElementsAttr makeSplat(RankedTensorType type, double value) {
-  if (type.getNumElements() == 0)
-    return DenseElementsAttr::get(type, ArrayRef<Attribute>());
-  Type element = type.getElementType();
-  if (auto floatType = dyn_cast<FloatType>(element)) {
-    APFloat rounded(value);
-    bool losesInfo;
-    rounded.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                    &losesInfo);
-    return DenseElementsAttr::get(type, rounded);
-  }
-  APInt integer(getBits(element), static_cast<int64_t>(value),
-                /*isSigned=*/true, /*implicitTrunc=*/true);
-  return DenseElementsAttr::get(type, integer);
 }
 
 } // namespace partita::import

@@ -55,10 +55,6 @@ mlir::FailureOr<mlir::DenseElementsAttr>
 readElements(const ModelFile &file, const onnx::TensorProto &tensor,
              mlir::Location loc);
 
-/// An attribute of one value everywhere. `value` is rounded to the element
-/// type.
-mlir::DenseElementsAttr makeSplat(mlir::RankedTensorType type, double value);
-
 /// Whether the text is a value and names no file: "8", "-0.5", "true", or
 /// several with commas between them.
 bool isLiteral(llvm::StringRef text);

@@ -8,6 +8,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include <cmath>
 
@@ -56,7 +57,7 @@ LogicalResult importConstantOfShape(NodeImport &n) {
     return failure();
   Attribute element = *elements.getValues<Attribute>().begin();
   return n.result(0, n.constant(type.getNumElements() == 0
-                                    ? makeSplat(type, 0)
+                                    ? nn::makeSplat(type, 0)
                                     : DenseElementsAttr::get(type, element)));
 }
 

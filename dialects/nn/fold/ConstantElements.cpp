@@ -42,6 +42,21 @@ Attribute fromScalar(Attribute scalar, Type elementType) {
   return IntegerAttr::get(elementType, bits);
 }
 
+Attribute makeNumber(Type element, double value) {
+  if (isa<FloatType>(element))
+    return FloatAttr::get(element, value);
+  return IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(),
+                                         static_cast<int64_t>(value),
+                                         /*isSigned=*/true,
+                                         /*implicitTrunc=*/true));
+}
+
+DenseElementsAttr makeSplat(RankedTensorType type, double value) {
+  if (type.getNumElements() == 0)
+    return DenseElementsAttr::get(type, ArrayRef<Attribute>());
+  return DenseElementsAttr::get(type, makeNumber(type.getElementType(), value));
+}
+
 bool isFoldable(ShapedType type) {
   return type.getNumElements() <= kMaxFoldedElements;
 }

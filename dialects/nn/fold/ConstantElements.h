@@ -25,6 +25,12 @@ namespace partita::nn {
 mlir::Attribute toScalar(mlir::Attribute element);
 mlir::Attribute fromScalar(mlir::Attribute scalar, mlir::Type elementType);
 
+/// A number as an element of a tensor, rounded if it is a float. Integers wrap
+/// around.
+mlir::Attribute makeNumber(mlir::Type element, double value);
+/// A tensor of one number everywhere.
+mlir::DenseElementsAttr makeSplat(mlir::RankedTensorType type, double value);
+
 /// Whether a constant of this type is small enough to be the result of folding.
 bool isFoldable(mlir::ShapedType type);
 

@@ -7,25 +7,13 @@
 
 #include "dialects/nn/grad/Term.h"
 
+#include "dialects/nn/fold/ConstantElements.h"
+
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace partita::nn::grad {
-
-static DenseElementsAttr makeSplat(RankedTensorType type, double number) {
-  Type element = type.getElementType();
-  if (auto floats = dyn_cast<FloatType>(element)) {
-    APFloat rounded(number);
-    bool losesInfo;
-    rounded.convert(floats.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                    &losesInfo);
-    return DenseElementsAttr::get(type, rounded);
-  }
-  return DenseElementsAttr::get(
-      type, APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(number),
-                  /*isSigned=*/true, /*implicitTrunc=*/true));
-}
 
 Term Term::splat(double number) const {
   return {*builder,
