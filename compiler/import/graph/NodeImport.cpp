@@ -33,6 +33,11 @@ LogicalResult NodeImport::error(const Twine &message) {
   return emitError(loc) << node.op_type() << ": " << message;
 }
 
+Value NodeImport::refuse(const Twine &message) {
+  (void)error(message);
+  return {};
+}
+
 LogicalResult NodeImport::result(unsigned i, ModelValue value) {
   if (!value)
     return failure();

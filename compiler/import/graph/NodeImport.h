@@ -151,6 +151,8 @@ public:
 
   /// Emits an error about this node. Returns failure.
   llvm::LogicalResult error(const llvm::Twine &message);
+  /// The same where a value is asked for. Returns null.
+  mlir::Value refuse(const llvm::Twine &message);
 
   //===--- Operands, results, attributes ----------------------------------===//
 

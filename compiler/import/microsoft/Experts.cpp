@@ -154,10 +154,8 @@ private:
     Value weights;
     if (isPacked && isGiven(n, 14)) {
       Value given = n.cast(n.input(14), n.b.getF32Type());
-      if (n.shapeOf(given) != ArrayRef({rows, experts})) {
-        (void)n.error("router_weights must have the shape of router_probs");
-        return {};
-      }
+      if (n.shapeOf(given) != ArrayRef({rows, experts}))
+        return n.refuse("router_weights must have the shape of router_probs");
       weights = pick(given);
       if (normalized) {
         Value sum = n.reduce(nn::ReduceKind::sum, weights, {1}, /*keep=*/true);
@@ -209,10 +207,8 @@ private:
       return {};
     const int64_t width = n.shapeOf(first).back();
     if (fusion != 0) {
-      if (width % 2) {
-        (void)n.error("fc1_experts_weights must have an even number of rows");
-        return {};
-      }
+      if (width % 2)
+        return n.refuse("fc1_experts_weights must have an even number of rows");
       // As pairs, or as two halves: either way each device can have its part.
       const int64_t half = width / 2, dim = fusion == 1 ? 3 : 2;
       Shape split = {rows, chosen, half, half};
@@ -274,12 +270,11 @@ private:
   Value gatherBias(const ProductInputs &inputs, RankedTensorType type) {
     Value bias = n.input(inputs.bias);
     if (n.shapeOf(bias) != ArrayRef({experts, type.getDimSize(2)}) ||
-        n.elementOf(bias) != type.getElementType()) {
-      (void)n.error(inputs.name + Twine("_experts_bias must have the shape ") +
-                    Twine(experts) + "x" + Twine(type.getDimSize(2)) +
-                    ", and the type of input");
-      return {};
-    }
+        n.elementOf(bias) != type.getElementType())
+      return n.refuse(inputs.name +
+                      Twine("_experts_bias must have the shape ") +
+                      Twine(experts) + "x" + Twine(type.getDimSize(2)) +
+                      ", and the type of input");
     return n.gather(bias, indices, 0);
   }
 
@@ -311,12 +306,10 @@ private:
         n.shapeOf(weights)[2] != perRow)
       return wrongWeights(inputs, x);
     if (!scales || !isa<FloatType>(n.elementOf(scales)) ||
-        n.shapeOf(scales) != ArrayRef(ofScales)) {
-      (void)n.error(inputs.name +
-                    Twine("_scales must have a float for each row of the "
-                          "weights, or for each block of block_size in it"));
-      return {};
-    }
+        n.shapeOf(scales) != ArrayRef(ofScales))
+      return n.refuse(inputs.name +
+                      Twine("_scales must have a float for each row of the "
+                            "weights, or for each block of block_size in it"));
     const Shape ofBlocks = {experts, columns, blocks};
     auto spread = [&](Value value) {
       return given > 0 ? n.reshape(value, ofBlocks)
@@ -342,7 +335,7 @@ private:
   }
 
   Value wrongWeights(const ProductInputs &inputs, Value x) {
-    (void)n.error(
+    return n.refuse(
         inputs.name + Twine("_experts_weights must have three dimensions: ") +
         Twine(experts) + " experts, their results, and " +
         Twine(n.shapeOf(x)[2]) +
@@ -351,7 +344,6 @@ private:
         (isPacked ? "; those that were packed for GPUs lie in another order: "
                     "build the model for CPUs, or with weights_prepacked = 0"
                   : ""));
-    return {};
   }
 
   static constexpr int64_t kLeastBlock = 16;

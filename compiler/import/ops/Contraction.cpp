@@ -50,10 +50,8 @@ Value makeMatMul(NodeImport &n, Value x, Value y) {
   if (!x || !y)
     return {};
   int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
-  if (xRank == 0 || yRank == 0) {
-    (void)n.error("an operand is a scalar");
-    return {};
-  }
+  if (xRank == 0 || yRank == 0)
+    return n.refuse("an operand is a scalar");
   if (yRank <= 2)
     return makeDot(n, x, y, 0, xRank - 1, yRank == 1 ? 0 : yRank - 2);
   ArrayRef<int64_t> yBatch = n.shapeOf(y).drop_back(2);
@@ -71,11 +69,9 @@ Value makeMatMul(NodeImport &n, Value x, Value y) {
   for (ArrayRef<int64_t> other : {xBatch, yBatch})
     for (auto [i, size] : enumerate(other)) {
       int64_t &own = batch[batch.size() - other.size() + i];
-      if (own != 1 && size != 1 && own != size) {
-        (void)n.error("the stacks of matrices do not broadcast: sizes " +
-                      Twine(own) + " and " + Twine(size));
-        return {};
-      }
+      if (own != 1 && size != 1 && own != size)
+        return n.refuse("the stacks of matrices do not broadcast: sizes " +
+                        Twine(own) + " and " + Twine(size));
       if (own == 1)
         own = size;
     }
@@ -88,26 +84,25 @@ Value makeMatMul(NodeImport &n, Value x, Value y) {
   return makeDot(n, stack(x), stack(y), numBatch, numBatch + 1, numBatch);
 }
 
-static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights,
-                                  Value outside) {
+Value makeConv(NodeImport &n, Value x, Value weights, Value outside) {
   if (!x || !weights)
-    return failure();
+    return {};
   ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
   if (shape.size() < 3 || kernel.size() != shape.size())
-    return n.error("X and W must have the same rank, at least 3");
+    return n.refuse("X and W must have the same rank, at least 3");
   int64_t groups = n.intAttr("group", 1);
   if (groups < 1 || shape[1] % groups != 0 || kernel[0] % groups != 0 ||
       kernel[1] != shape[1] / groups)
-    return n.error(Twine(shape[1]) + " channels in " + Twine(groups) +
-                   " groups do not fit weights with " + Twine(kernel[0]) +
-                   " outputs and " + Twine(kernel[1]) + " inputs");
+    return n.refuse(Twine(shape[1]) + " channels in " + Twine(groups) +
+                    " groups do not fit weights with " + Twine(kernel[0]) +
+                    " outputs and " + Twine(kernel[1]) + " inputs");
   std::optional<Shape> declared = n.intsAttr("kernel_shape");
   if (declared && ArrayRef(*declared) != kernel.drop_front(2))
-    return n.error("kernel_shape differs from the shape of W");
+    return n.refuse("kernel_shape differs from the shape of W");
   FailureOr<Window> window =
       getWindow(n, shape.drop_front(2), kernel.drop_front(2));
   if (failed(window))
-    return failure();
+    return {};
   Shape resultShape{shape[0], kernel[0]};
   append_range(resultShape, window->positions);
   RankedTensorType type =
@@ -121,15 +116,10 @@ static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights,
     window->high = window->low;
   }
   if (!type || !x)
-    return failure();
+    return {};
   return n.make<nn::ConvOp>(type, x, weights, nn::ImageLayout::channels_first,
                             window->strides, window->dilations, window->low,
                             window->high, groups);
-}
-
-Value makeConv(NodeImport &n, Value x, Value weights, Value outside) {
-  FailureOr<Value> result = buildConv(n, x, weights, outside);
-  return succeeded(result) ? *result : Value();
 }
 
 namespace {

@@ -107,11 +107,9 @@ Value takeDiagonals(NodeImport &n, Value x, std::string &labels) {
       if (labels[j] != labels[i])
         continue;
       int64_t rank = labels.size(), size = n.shapeOf(x)[i];
-      if (n.shapeOf(x)[j] != size) {
-        (void)n.error("the sizes of the label '" + Twine(labels[i]) +
-                      "' differ");
-        return {};
-      }
+      if (n.shapeOf(x)[j] != size)
+        return n.refuse("the sizes of the label '" + Twine(labels[i]) +
+                        "' differ");
       Shape permutation;
       for (int64_t k = 0; k < rank; ++k)
         if (k != static_cast<int64_t>(i) && k != static_cast<int64_t>(j))
@@ -161,10 +159,8 @@ Value contract(NodeImport &n, Value x, std::string &labels, Value y,
       freeX += c;
       continue;
     }
-    if (n.shapeOf(x)[i] != n.shapeOf(y)[j]) {
-      (void)n.error("the sizes of the label '" + Twine(c) + "' differ");
-      return {};
-    }
+    if (n.shapeOf(x)[i] != n.shapeOf(y)[j])
+      return n.refuse("the sizes of the label '" + Twine(c) + "' differ");
     bool isKept = wanted.contains(c);
     (isKept ? batchX : sumX).push_back(static_cast<int64_t>(i));
     (isKept ? batchY : sumY).push_back(static_cast<int64_t>(j));

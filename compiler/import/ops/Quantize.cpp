@@ -49,8 +49,7 @@ Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
                     *axis, 0, shape[*axis]);
     }
   }
-  (void)n.error(what + " does not fit the tensor, its axis and block_size");
-  return {};
+  return n.refuse(what + " does not fit the tensor, its axis and block_size");
 }
 
 /// The least and greatest number of an integer type.

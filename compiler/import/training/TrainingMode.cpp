@@ -46,12 +46,10 @@ ValueSource::NodeMode GraphImport::getMode(StringRef node) {
 
 Value GraphImport::addInput(NodeImport &n, StringRef name,
                             RankedTensorType type) {
-  if (is_contained(argumentNames, name)) {
-    (void)n.error("the model has an input '" + name +
-                  "', which is a name of an input of training: rename it in "
-                  "the model");
-    return {};
-  }
+  if (is_contained(argumentNames, name))
+    return n.refuse("the model has an input '" + name +
+                    "', which is a name of an input of training: rename it in "
+                    "the model");
   int64_t port = file.proto.graph().input_size();
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
     if (auto other = main.getArgAttrOfType<IntegerAttr>(i, kPortAttr))
@@ -83,10 +81,9 @@ Value GraphImport::getSampleNumbers(NodeImport &n) {
                       nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
     return sampleNumbers;
   }
-  (void)n.error("it computes otherwise for each sample in training, and the "
-                "model has no input of samples; --eval-mode leaves it as at "
-                "inference");
-  return {};
+  return n.refuse("it computes otherwise for each sample in training, and the "
+                  "model has no input of samples; --eval-mode leaves it as at "
+                  "inference");
 }
 
 Value GraphImport::getSeed(NodeImport &n) {
