@@ -7,6 +7,7 @@
 
 #include "compiler/import/annotations/AnnotatedModel.h"
 
+#include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/model/ModelFile.h"
 #include "compiler/import/model/WireReader.h"
 
@@ -85,30 +86,6 @@ onnx::ShardingSpecProto getSpec(const dist::TensorAnnotation &tensor) {
     }
   }
   return spec;
-}
-
-/// The type of an attribute whose value is in a field.
-std::optional<int> getAttributeType(uint64_t field) {
-  switch (field) {
-  case onnx::AttributeProto::kFFieldNumber:
-    return onnx::AttributeProto::FLOAT;
-  case onnx::AttributeProto::kIFieldNumber:
-    return onnx::AttributeProto::INT;
-  case onnx::AttributeProto::kSFieldNumber:
-    return onnx::AttributeProto::STRING;
-  case onnx::AttributeProto::kTFieldNumber:
-    return onnx::AttributeProto::TENSOR;
-  case onnx::AttributeProto::kGFieldNumber:
-    return onnx::AttributeProto::GRAPH;
-  case onnx::AttributeProto::kFloatsFieldNumber:
-    return onnx::AttributeProto::FLOATS;
-  case onnx::AttributeProto::kIntsFieldNumber:
-    return onnx::AttributeProto::INTS;
-  case onnx::AttributeProto::kStringsFieldNumber:
-    return onnx::AttributeProto::STRINGS;
-  default:
-    return std::nullopt;
-  }
 }
 
 class Writer {
@@ -229,7 +206,7 @@ private:
         return false;
       if (message == Message::attribute && !hasType) {
         hasType = field.number == kAttributeType;
-        if (std::optional<int> known = getAttributeType(field.number))
+        if (auto known = getAttributeType(field.number))
           type = known;
       }
       if (message == Message::node && field.number == kNodeConfigurations)

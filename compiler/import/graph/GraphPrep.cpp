@@ -70,26 +70,27 @@ LogicalResult checkVersions(const onnx::ModelProto &model, Location loc) {
   return success();
 }
 
-static void completeType(onnx::AttributeProto &attribute) {
+std::optional<onnx::AttributeProto::AttributeType>
+getAttributeType(uint64_t field) {
   using onnx::AttributeProto;
+  // Types have the order of the fields.
+  constexpr uint64_t first = AttributeProto::kFFieldNumber,
+                     last = AttributeProto::kStringsFieldNumber;
+  static_assert(first - AttributeProto::FLOAT == 1 &&
+                last - AttributeProto::STRINGS == 1);
+  if (field < first || field > last)
+    return std::nullopt;
+  return static_cast<AttributeProto::AttributeType>(field - 1);
+}
+
+static void completeType(onnx::AttributeProto &attribute) {
   if (attribute.has_type() || !attribute.ref_attr_name().empty())
     return;
-  if (attribute.has_f())
-    attribute.set_type(AttributeProto::FLOAT);
-  else if (attribute.has_i())
-    attribute.set_type(AttributeProto::INT);
-  else if (attribute.has_s())
-    attribute.set_type(AttributeProto::STRING);
-  else if (attribute.has_t())
-    attribute.set_type(AttributeProto::TENSOR);
-  else if (attribute.has_g())
-    attribute.set_type(AttributeProto::GRAPH);
-  else if (attribute.floats_size())
-    attribute.set_type(AttributeProto::FLOATS);
-  else if (attribute.ints_size())
-    attribute.set_type(AttributeProto::INTS);
-  else if (attribute.strings_size())
-    attribute.set_type(AttributeProto::STRINGS);
+  std::vector<const google::protobuf::FieldDescriptor *> fields;
+  attribute.GetReflection()->ListFields(attribute, &fields);
+  for (const google::protobuf::FieldDescriptor *field : fields)
+    if (auto type = getAttributeType(static_cast<uint64_t>(field->number())))
+      return attribute.set_type(*type);
 }
 
 void completeAttributeTypes(onnx::ModelProto &model) {

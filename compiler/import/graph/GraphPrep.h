@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ getOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>
 /// Checks that we know the model's IR version and opsets.
 llvm::LogicalResult checkVersions(const onnx::ModelProto &model,
                                   mlir::Location loc);
+
+/// The type of an attribute whose value is in a field.
+std::optional<onnx::AttributeProto::AttributeType>
+getAttributeType(uint64_t field);
 
 /// Gives attributes without a type, as models of IR version 1 have them, their
 /// type.
