@@ -7,6 +7,7 @@
 
 #include "compiler/import/math/RandomBits.h"
 
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/training/TrainingMode.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -82,9 +83,7 @@ private:
 
 /// Random bits, `kBits` of each element: [samples, elements of one].
 Value drawBits(NodeImport &n, ArrayRef<int64_t> shape) {
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
+  const int64_t elements = product(shape);
   Value samples, seed;
   if (n.source.getMode(nn::getNodeName(n.loc)).mode == TrainingMode::learn) {
     samples = n.source.getSampleNumbers(n);

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/microsoft/Microsoft.h"
 
 #include <cmath>
@@ -170,18 +171,14 @@ private:
   }
 
   Value logistic(Value x) { return n.unary<nn::LogisticOp>(x); }
-  Value scaled(Value x, double factor) {
-    return factor == 1 ? x : n.binary<nn::MulOp>(x, n.splat(factor, x));
-  }
 
   /// The approximation by tanh, as ONNX Runtime has it.
   Value gelu(Value x) {
     Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
-    Value inner = n.binary<nn::AddOp>(x, scaled(cube, 0.044715));
-    Value tanh =
-        n.unary<nn::TanhOp>(scaled(inner, std::sqrt(2 / std::numbers::pi)));
-    return n.binary<nn::MulOp>(scaled(x, 0.5),
-                               n.binary<nn::AddOp>(tanh, n.splat(1, tanh)));
+    Value inner = n.binary<nn::AddOp>(x, mulNumber(n, cube, 0.044715));
+    Value tanh = n.unary<nn::TanhOp>(
+        mulNumber(n, inner, std::sqrt(2 / std::numbers::pi)));
+    return n.binary<nn::MulOp>(mulNumber(n, x, 0.5), addNumber(n, tanh, 1));
   }
 
   /// g * logistic(alpha * g) * (l + beta) of bounded g and l.
@@ -194,10 +191,8 @@ private:
       g = n.binary<nn::MinOp>(g, most);
       l = n.binary<nn::MaxOp>(n.binary<nn::MinOp>(l, most), n.splat(-limit, l));
     }
-    Value gate = n.binary<nn::MulOp>(g, logistic(scaled(g, alpha)));
-    if (beta != 0)
-      l = n.binary<nn::AddOp>(l, n.splat(beta, l));
-    return n.binary<nn::MulOp>(gate, l);
+    Value gate = n.binary<nn::MulOp>(g, logistic(mulNumber(n, g, alpha)));
+    return n.binary<nn::MulOp>(gate, addNumber(n, l, beta));
   }
 
   /// What fc2 multiplies. Null after an error.

@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "dialects/nn/grad/Term.h"
 
 using namespace llvm;
@@ -17,14 +18,6 @@ namespace {
 
 template <typename Op> LogicalResult importSimple(NodeImport &n) {
   return n.result(0, n.unary<Op>(n.input(0)));
-}
-
-Value scale(NodeImport &n, Value x, double factor) {
-  return n.binary<nn::MulOp>(x, n.splat(factor, x));
-}
-
-Value shift(NodeImport &n, Value x, double summand) {
-  return n.binary<nn::AddOp>(x, n.splat(summand, x));
 }
 
 /// The input of a function of several steps: narrow floats as f32, so that the
@@ -48,7 +41,7 @@ Value whereNegative(NodeImport &n, Value x, Value negative) {
 LogicalResult importLeakyRelu(NodeImport &n) {
   Value x = n.input(0);
   const double slope = n.floatAttr("alpha", 0.01);
-  Value scaled = scale(n, x, slope);
+  Value scaled = mulNumber(n, x, slope);
   // The same number, without a selection. A slope of 0 makes NaN of infinity.
   if (scaled && slope > 0 && slope <= 1)
     return n.result(0, n.binary<nn::MaxOp>(x, scaled));
@@ -70,8 +63,8 @@ LogicalResult importPRelu(NodeImport &n) {
 /// is exponentiated: the derivative would be zero times infinity.
 Value makeElu(NodeImport &n, Value x, double alpha, double inner) {
   Value low = n.binary<nn::MinOp>(x, n.splat(0, x));
-  Value exp = n.unary<nn::ExpOp>(inner == 1 ? low : scale(n, low, inner));
-  return whereNegative(n, x, scale(n, shift(n, exp, -1), alpha));
+  Value exp = n.unary<nn::ExpOp>(mulNumber(n, low, inner));
+  return whereNegative(n, x, mulNumber(n, addNumber(n, exp, -1), alpha));
 }
 
 LogicalResult importElu(NodeImport &n) {
@@ -89,11 +82,11 @@ LogicalResult importSelu(NodeImport &n) {
       n.floatAttr("alpha", n.opset < 6 ? 1.6732 : 1.6732631921768188);
   double gamma =
       n.floatAttr("gamma", n.opset < 6 ? 1.0507 : 1.0507010221481323);
-  return finish(n, scale(n, makeElu(n, wideInput(n), alpha, 1), gamma));
+  return finish(n, mulNumber(n, makeElu(n, wideInput(n), alpha, 1), gamma));
 }
 
 Value makeHardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
-  Value y = shift(n, scale(n, x, alpha), beta);
+  Value y = addNumber(n, mulNumber(n, x, alpha), beta);
   return n.binary<nn::MaxOp>(n.binary<nn::MinOp>(y, n.splat(1, y)),
                              n.splat(0, y));
 }
@@ -115,7 +108,8 @@ Value makeSoftplus(NodeImport &n, Value x) {
   if (auto relu = positive ? positive.getDefiningOp<nn::ReluOp>() : nullptr)
     relu->setAttr(nn::grad::kHalfAtZeroAttr, n.b.getUnitAttr());
   Value exp = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
-  return n.binary<nn::AddOp>(positive, n.unary<nn::LogOp>(shift(n, exp, 1)));
+  return n.binary<nn::AddOp>(positive,
+                             n.unary<nn::LogOp>(addNumber(n, exp, 1)));
 }
 
 LogicalResult importSoftplus(NodeImport &n) {
@@ -130,7 +124,7 @@ LogicalResult importMish(NodeImport &n) {
 
 LogicalResult importSoftsign(NodeImport &n) {
   Value x = wideInput(n);
-  Value denominator = shift(n, n.unary<nn::AbsOp>(x), 1);
+  Value denominator = addNumber(n, n.unary<nn::AbsOp>(x), 1);
   return finish(n, n.binary<nn::DivOp>(x, denominator));
 }
 
@@ -146,15 +140,16 @@ LogicalResult importGelu(NodeImport &n) {
   std::string approximate = n.stringAttr("approximate", "none");
   if (approximate == "tanh") {
     Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
-    Value sum = n.binary<nn::AddOp>(x, scale(n, cube, 0.044715));
-    inner = n.unary<nn::TanhOp>(scale(n, sum, 0.7978845608028654));
+    Value sum = n.binary<nn::AddOp>(x, mulNumber(n, cube, 0.044715));
+    inner = n.unary<nn::TanhOp>(mulNumber(n, sum, 0.7978845608028654));
   } else if (approximate == "none") {
-    inner = n.unary<nn::ErfOp>(scale(n, x, 0.7071067811865476));
+    inner = n.unary<nn::ErfOp>(mulNumber(n, x, 0.7071067811865476));
   } else {
     return n.error("the attribute approximate is '" + approximate +
                    "', neither 'none' nor 'tanh'");
   }
-  return finish(n, n.binary<nn::MulOp>(scale(n, x, 0.5), shift(n, inner, 1)));
+  return finish(
+      n, n.binary<nn::MulOp>(mulNumber(n, x, 0.5), addNumber(n, inner, 1)));
 }
 
 const OpRow activationOps[] = {

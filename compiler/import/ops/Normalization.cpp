@@ -7,11 +7,11 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/model/TensorData.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include <cmath>
-#include <numeric>
 
 using namespace llvm;
 using namespace mlir;
@@ -345,10 +345,6 @@ template <bool log> LogicalResult importSoftmax(NodeImport &n) {
   };
   if (n.opset >= 13 || *axis == rank - 1)
     return n.result(0, softmax(x, *axis));
-  auto product = [](ArrayRef<int64_t> sizes) {
-    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
-                           std::multiplies<>());
-  };
   Value matrix = n.reshape(
       x, {product(shape.take_front(*axis)), product(shape.drop_front(*axis))});
   return n.result(0, n.reshape(softmax(matrix, 1), shape));

@@ -58,7 +58,7 @@ Value reduceWindows(NodeImport &n, nn::ReduceKind kind, Value x,
 /// the other index.
 Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
   auto times = [&](Value v, int64_t factor) {
-    return n.binary<nn::MulOp>(v, n.splat(static_cast<double>(factor), v));
+    return mulNumber(n, v, static_cast<double>(factor));
   };
   auto over = [&](Value v, int64_t divisor) {
     return n.binary<nn::DivOp>(v, n.splat(static_cast<double>(divisor), v));

@@ -7,10 +7,9 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/math/RandomBits.h"
 #include "runtime/abi/Text.h"
-
-#include <numeric>
 
 using namespace llvm;
 using namespace mlir;
@@ -141,10 +140,6 @@ LogicalResult importFlatten(NodeImport &n) {
                    Twine(rank));
   if (axis < 0)
     axis += rank;
-  auto product = [](ArrayRef<int64_t> sizes) {
-    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
-                           std::multiplies<>());
-  };
   return n.result(0, n.reshape(x, {product(shape.take_front(axis)),
                                    product(shape.drop_front(axis))}));
 }

@@ -7,6 +7,7 @@
 
 #include "compiler/import/training/LayerRoles.h"
 
+#include "compiler/import/math/IndexMath.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -24,13 +25,6 @@ namespace {
 struct Fans {
   int64_t in = 0, out = 0;
 };
-
-int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t all = 1;
-  for (int64_t size : sizes)
-    all *= size;
-  return all;
-}
 
 /// The weight that a value is, in another order or shape perhaps.
 nn::ParameterOp getParameter(Value value) {
