@@ -50,13 +50,8 @@ struct AutodiffOptions {
   std::vector<std::string> freeze, trainOnly;
   /// Gradients of the inputs, too.
   bool inputs = false;
-  /// Locations say what is a derivative (dialects/nn/grad/AdjointLoc.h).
-  bool mark = false;
   LossResults results = LossResults::whole;
 };
-
-/// Adds the passes above, in order.
-void addAutodiffPasses(mlir::OpPassManager &pm, const AutodiffOptions &options);
 
 /// What --nn-expand-attention does to an op: products and a softmax are in its
 /// place.

@@ -52,19 +52,26 @@ void addSimplify(OpPassManager &pm, const SimplifyOptions &options) {
 }
 
 void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
-  autodiff::AutodiffOptions autodiff;
-  autodiff.loss = options.loss;
-  autodiff.freeze = options.freeze.get();
-  autodiff.trainOnly = options.trainOnly.get();
-  autodiff.inputs = options.inputs;
-  autodiff.mark = options.mark;
-  autodiff.results = options.evaluate ? autodiff::LossResults::evaluation
-                     : options.parts  ? autodiff::LossResults::parts
-                                      : autodiff::LossResults::whole;
   pm.addNestedPass<func::FuncOp>(
       simplify::createExpandCallsPass({/*libraryCalls=*/false,
                                        /*keepDifferentiable=*/true}));
-  autodiff::addAutodiffPasses(pm, autodiff);
+  // While parameters still have the names of the model.
+  autodiff::ChooseParametersPassOptions parameters;
+  llvm::append_range(parameters.freeze, options.freeze.get());
+  llvm::append_range(parameters.trainOnly, options.trainOnly.get());
+  pm.addPass(autodiff::createChooseParametersPass(parameters));
+  if (options.loss.empty())
+    return;
+  pm.addPass(autodiff::createAddLossPass(
+      {options.loss, options.parts && !options.evaluate, options.evaluate}));
+  if (options.evaluate)
+    return;
+  pm.addPass(autodiff::createExpandAttentionPass());
+  pm.addPass(
+      autodiff::createExpandRecurrentPass({options.inputs, /*doubles=*/false}));
+  pm.addPass(autodiff::createDifferentiatePass({options.inputs, options.mark}));
+  // Parts that several derivatives need.
+  pm.addPass(createCSEPass());
 }
 
 void addTrain(OpPassManager &pm, const TrainOptions &options) {
