@@ -21,11 +21,10 @@ namespace {
 
 constexpr StringLiteral kNames[] = {"sgd", "adam", "adamw", "adagrad"};
 
-/// A number that a setting may have: [least, most), or any at least as large.
+/// A number of at least 0 that optimizers of some kinds have.
 struct Setting {
   StringLiteral name;
   double OptimizerSpec::*value;
-  double most; ///< excluded; 0: there is no bound
   ArrayRef<OptimizerKind> kinds;
 };
 
@@ -38,19 +37,20 @@ constexpr OptimizerKind kAdams[] = {OptimizerKind::adam, OptimizerKind::adamw};
 constexpr OptimizerKind kAdagrad[] = {OptimizerKind::adagrad};
 
 const Setting kSettings[] = {
-    {"learning_rate", &OptimizerSpec::learningRate, 0, kAll},
-    {"weight_decay", &OptimizerSpec::weightDecay, 0, kAll},
-    {"momentum", &OptimizerSpec::momentum, 0, kSgd},
-    {"dampening", &OptimizerSpec::dampening, 0, kSgd},
-    {"eps", &OptimizerSpec::eps, 0, kAdaptive},
-    {"learning_rate_decay", &OptimizerSpec::learningRateDecay, 0, kAdagrad},
-    {"initial_accumulator", &OptimizerSpec::initialAccumulator, 0, kAdagrad},
+    {"learning_rate", &OptimizerSpec::learningRate, kAll},
+    {"weight_decay", &OptimizerSpec::weightDecay, kAll},
+    {"momentum", &OptimizerSpec::momentum, kSgd},
+    {"dampening", &OptimizerSpec::dampening, kSgd},
+    {"eps", &OptimizerSpec::eps, kAdaptive},
+    {"learning_rate_decay", &OptimizerSpec::learningRateDecay, kAdagrad},
+    {"initial_accumulator", &OptimizerSpec::initialAccumulator, kAdagrad},
 };
 
 Error fail(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
+/// `most` is excluded; 0: there is no bound.
 Error readNumber(StringRef key, StringRef text, double most, double &value) {
   double number;
   if (text.getAsDouble(number) || !std::isfinite(number) || number < 0 ||
@@ -89,7 +89,7 @@ Error readSetting(StringRef text, OptimizerSpec &spec) {
   }
   for (const Setting &setting : kSettings)
     if (setting.name == key && is_contained(setting.kinds, spec.kind))
-      return readNumber(key, value, setting.most, spec.*setting.value);
+      return readNumber(key, value, 0, spec.*setting.value);
   return fail("'" + text + "' is no setting of " + getName(spec.kind) +
               "; its settings are " + listSettings(spec.kind));
 }

@@ -239,22 +239,25 @@ private:
     return ",betas=" + join(readTexts(value), ":");
   }
 
+  /// KIND, or {kind: KIND, KEY: VALUE}, as KIND[,KEY=VALUE...].
+  std::string readKind(yaml::Node *node, const Twine &what) {
+    if (isa<yaml::ScalarNode>(node))
+      return readText(node);
+    std::string kind, options;
+    readMapping(node, what, [&](StringRef key, yaml::Node *value) {
+      if (key == "kind")
+        kind = readText(value);
+      else
+        options += readSetting(key, value);
+      return true;
+    });
+    return kind + options;
+  }
+
   void readOptimizer(yaml::Node *node) {
-    if (isa<yaml::ScalarNode>(node)) {
-      settings.optimizer = readText(node);
-    } else {
-      std::string kind, options;
-      readMapping(node, "an optimizer", [&](StringRef key, yaml::Node *value) {
-        if (key == "kind")
-          kind = readText(value);
-        else
-          options += readSetting(key, value);
-        return true;
-      });
-      if (kind.empty())
-        fail(node, "an optimizer has a kind, e.g. {kind: adamw}");
-      settings.optimizer = kind + options;
-    }
+    settings.optimizer = readKind(node, "an optimizer");
+    if (StringRef(*settings.optimizer).split(',').first.empty())
+      fail(node, "an optimizer has a kind, e.g. {kind: adamw}");
     auto parsed = parseOptimizer(*settings.optimizer);
     if (!parsed)
       fail(node, toString(parsed.takeError()));
@@ -299,21 +302,7 @@ private:
   }
 
   void readSchedule(yaml::Node *node) {
-    std::string text;
-    if (isa<yaml::ScalarNode>(node)) {
-      text = readText(node);
-    } else {
-      std::string options;
-      readMapping(node, "a schedule", [&](StringRef key, yaml::Node *value) {
-        if (key == "kind")
-          text = readText(value);
-        else
-          options += "," + key.str() + "=" + readText(value);
-        return true;
-      });
-      text += options;
-    }
-    auto parsed = parseSchedule(text);
+    auto parsed = parseSchedule(readKind(node, "a schedule"));
     if (!parsed)
       return fail(node, toString(parsed.takeError()));
     settings.schedule = *parsed;
@@ -323,22 +312,10 @@ private:
   void readInit(yaml::Node *node) {
     readMapping(node, "what parameters begin with",
                 [&](StringRef glob, yaml::Node *entry) {
-                  std::string kind, options;
-                  if (isa<yaml::ScalarNode>(entry))
-                    kind = readText(entry);
-                  else
-                    readMapping(entry, "initial values",
-                                [&](StringRef key, yaml::Node *value) {
-                                  if (key == "kind")
-                                    kind = readText(value);
-                                  else
-                                    options +=
-                                        "," + key.str() + "=" + readText(value);
-                                  return true;
-                                });
-                  if (Error error = checkInit(kind + options))
+                  const std::string kind = readKind(entry, "initial values");
+                  if (Error error = checkInit(kind))
                     fail(entry, toString(std::move(error)));
-                  settings.init.push_back((glob + "=" + kind + options).str());
+                  settings.init.push_back((glob + "=" + kind).str());
                   return settings.init.size() <= kMostEntries;
                 });
   }
