@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/autodiff/Globs.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "compiler/files/Globs.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
@@ -91,7 +91,7 @@ struct ChooseParametersPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Location loc = UnknownLoc::get(&getContext());
-    Globs frozen("--freeze", *freeze), only("--train-only", *trainOnly);
+    files::Globs frozen("--freeze", *freeze), only("--train-only", *trainOnly);
     if (failed(frozen.compile(loc)) || failed(only.compile(loc)))
       return signalPassFailure();
     llvm::DenseSet<StringAttr> statistics;

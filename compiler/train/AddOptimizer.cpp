@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/autodiff/Globs.h"
 #include "compiler/autodiff/Ports.h"
+#include "compiler/files/Globs.h"
 #include "compiler/train/Optimizers.h"
 #include "compiler/train/Passes.h"
 #include "compiler/train/StepSums.h"
@@ -28,7 +28,7 @@ namespace {
 /// A group of parameters, and the globs that name them.
 struct Group {
   OptimizerSpec settings;
-  autodiff::Globs globs;
+  files::Globs globs;
 };
 
 class OptimizerBuilder {
@@ -306,13 +306,12 @@ struct AddOptimizerPass : impl::AddOptimizerPassBase<AddOptimizerPass> {
     if (!standard)
       return stop("--optimizer", standard.takeError());
     std::vector<Group> all;
-    all.push_back({*standard, autodiff::Globs("--group", {})});
+    all.push_back({*standard, files::Globs("--group", {})});
     for (const std::string &text : *groups) {
       auto group = parseGroup(text, *standard);
       if (!group)
         return stop("--group", group.takeError());
-      all.push_back(
-          {group->settings, autodiff::Globs("--group", group->globs)});
+      all.push_back({group->settings, files::Globs("--group", group->globs)});
       if (failed(all.back().globs.compile(loc)))
         return signalPassFailure();
     }

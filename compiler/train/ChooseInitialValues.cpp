@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/autodiff/Globs.h"
+#include "compiler/files/Globs.h"
 #include "compiler/train/InitSpec.h"
 #include "compiler/train/Passes.h"
 #include "dialects/nn/CheckAttr.h"
@@ -25,7 +25,7 @@ namespace {
 
 struct Entry {
   InitSpec spec;
-  autodiff::Globs globs;
+  files::Globs globs;
 };
 
 struct ChooseInitialValuesPass
@@ -81,7 +81,7 @@ struct ChooseInitialValuesPass
         emitError(loc) << "--init: " << llvm::toString(spec.takeError());
         return signalPassFailure();
       }
-      entries.push_back({*spec, autodiff::Globs("--init", {spec->glob})});
+      entries.push_back({*spec, files::Globs("--init", {spec->glob})});
       if (failed(entries.back().globs.compile(loc)))
         return signalPassFailure();
     }

@@ -8,7 +8,6 @@
 #include "compiler/import/graph/GraphImport.h"
 
 #include "compiler/crash/Place.h"
-#include "compiler/import/graph/Import.h"
 #include "compiler/import/model/TensorData.h"
 #include "compiler/import/model/TorchMetadata.h"
 #include "compiler/import/training/LayerRoles.h"
@@ -30,9 +29,17 @@ Location getNodeLoc(MLIRContext *context, const Twine &name) {
 
 GraphImport::GraphImport(const ModelFile &file, const LocalFunctions &functions,
                          const DeviceAnnotations &annotations,
-                         const NodeNumbers *numbers, ModuleOp module)
-    : file(file), functions(functions), module(module), b(module.getContext()),
-      weights(file, module), annotations(annotations), numbers(numbers) {
+                         const NodeNumbers *numbers,
+                         const ImportOptions &options, ModuleOp module)
+    : file(file), functions(functions), options(options), module(module),
+      b(module.getContext()), weights(file, module),
+      modeGlobs("--eval-mode", options.training.evalMode,
+                "names no batch normalization and no dropout; --list-nodes "
+                "lists the nodes"),
+      annotations(annotations), numbers(numbers) {
+  replicas = options.replicas;
+  checkSamples = options.checkSamples;
+  training = options.training;
   for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
     initializers[tensor.name()] = &tensor;
 }
@@ -90,9 +97,9 @@ ModelValue GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
   if (const ModelValue *known = find(scope, name))
     return *known;
   if (hasInitializer(scope, name)) {
-    Value value =
-        weights.materialize(b, *initializers.lookup(name), name,
-                            getNodeLoc(module.getContext(), name), keepWeights);
+    Value value = weights.materialize(b, *initializers.lookup(name), name,
+                                      getNodeLoc(module.getContext(), name),
+                                      options.keepWeights);
     if (value)
       getOutermost(scope).values[name] = value;
     return value;
@@ -209,7 +216,7 @@ void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
   SmallVector<ModelValue *> small;
   auto isKept = [&](nn::ParameterOp parameter) {
     nn::WeightOp weight = weights.find(parameter.getWeight());
-    return keepWeights &&
+    return options.keepWeights &&
            weights.mayBeTrained(weight.getOrigin(),
                                 cast<RankedTensorType>(parameter.getType()));
   };

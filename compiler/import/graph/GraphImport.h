@@ -8,9 +8,11 @@
 #ifndef PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
 #define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
 
+#include "compiler/files/Globs.h"
 #include "compiler/import/annotations/DeviceAnnotations.h"
 #include "compiler/import/annotations/NodeNumbers.h"
 #include "compiler/import/graph/GraphPrep.h"
+#include "compiler/import/graph/Import.h"
 #include "compiler/import/graph/InputShapes.h"
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
@@ -18,7 +20,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/GlobPattern.h"
 
 namespace partita::import {
 
@@ -37,18 +38,9 @@ public:
   /// `numbers` is null if the nodes need none.
   GraphImport(const ModelFile &file, const LocalFunctions &functions,
               const DeviceAnnotations &annotations, const NodeNumbers *numbers,
-              mlir::ModuleOp module);
+              const ImportOptions &options, mlir::ModuleOp module);
 
   llvm::LogicalResult run(const ModelInputs &inputs);
-  /// Whether to write `nn.node_outputs`.
-  bool recordTensors = false;
-  /// ImportOptions::keepWeights.
-  bool keepWeights = false;
-  /// Whether to write `nn.node_ops`.
-  bool recordOps = false;
-  using ValueSource::checkSamples;
-  using ValueSource::replicas;
-  using ValueSource::training;
 
 private:
   /// A scope of names: the graph, the body of a function, or a graph in an
@@ -95,8 +87,6 @@ private:
   void makeState(nn::ParameterOp parameter) override;
   mlir::Value addInput(NodeImport &n, llvm::StringRef name,
                        mlir::RankedTensorType type);
-  llvm::LogicalResult compileModes();
-  llvm::LogicalResult checkModes();
 
   /// The value of a tensor in the body of a node: of a node `Constant`, or an
   /// initializer. It is made once, even if the body is imported several times.
@@ -154,18 +144,14 @@ private:
 
   const ModelFile &file;
   const LocalFunctions &functions;
+  const ImportOptions &options;
   mlir::ModuleOp module;
   mlir::OpBuilder b;
   Weights weights;
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
   llvm::SmallVector<std::string> argumentNames;
-  /// A glob of TrainingOptions::evalMode, and whether a node has matched it.
-  struct ModeGlob {
-    llvm::GlobPattern glob;
-    bool used = false;
-  };
-  std::vector<ModeGlob> modeGlobs;
+  files::Globs modeGlobs; ///< TrainingOptions::evalMode
   mlir::Value sampleNumbers, seed;
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
   /// The node that is being imported: `importBody`, `expandBody` and

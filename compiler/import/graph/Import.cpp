@@ -97,13 +97,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
       kModelAttr,
       StringAttr::get(&context, sys::path::stem(options.modelPath)));
   GraphImport graph(**file, functions, *annotations,
-                    options.numberNodes ? &numbers : nullptr, *module);
-  graph.recordTensors = options.recordTensors;
-  graph.keepWeights = options.keepWeights;
-  graph.recordOps = options.recordOps;
-  graph.replicas = options.replicas;
-  graph.checkSamples = options.checkSamples;
-  graph.training = options.training;
+                    options.numberNodes ? &numbers : nullptr, options, *module);
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
   remarkDenormals(*module);

@@ -33,7 +33,7 @@ static StringRef getKindText(CollectionKind kind) {
 LogicalResult GraphImport::run(const ModelInputs &inputs) {
   const onnx::GraphProto &graph = file.proto.graph();
   addArguments(inputs.tensors);
-  if (failed(compileModes()))
+  if (failed(modeGlobs.compile(module.getLoc())))
     return failure();
 
   Scope scope;
@@ -52,7 +52,7 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   for (const onnx::NodeProto *node : *sorted)
     if (failed(importNode(*node, scope)))
       return failure();
-  if (failed(checkModes()))
+  if (failed(modeGlobs.checkUse(module.getLoc())))
     return failure();
 
   FailureOr<std::vector<ModelOutput>> outputs = collectOutputs(scope);
@@ -100,9 +100,9 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
         return !cast<StringAttr>(scope).empty();
       }))
     module->setAttr(kNodeScopesAttr, b.getArrayAttr(nodeScopes));
-  if (recordOps)
+  if (options.recordOps)
     module->setAttr(kNodeOpsAttr, b.getArrayAttr(nodeOps));
-  if (recordTensors)
+  if (options.recordTensors)
     module->setAttr(kNodeOutputsAttr, b.getArrayAttr(nodeOutputs));
   if (!collections.empty())
     module->setAttr(kCollectionsAttr, b.getArrayAttr(collections));

@@ -8,39 +8,14 @@
 #include "compiler/import/training/TrainingMode.h"
 
 #include "compiler/import/graph/GraphImport.h"
-#include "compiler/import/graph/Import.h"
 
 using namespace llvm;
 using namespace mlir;
 
 namespace partita::import {
 
-LogicalResult GraphImport::compileModes() {
-  for (const std::string &text : training.evalMode) {
-    auto glob = GlobPattern::create(text, 64);
-    if (!glob)
-      return emitError(module.getLoc())
-             << "--eval-mode " << text << ": " << toString(glob.takeError());
-    modeGlobs.push_back({std::move(*glob)});
-  }
-  return success();
-}
-
-LogicalResult GraphImport::checkModes() {
-  for (auto [text, glob] : zip_equal(training.evalMode, modeGlobs))
-    if (!glob.used)
-      return emitError(module.getLoc())
-             << "--eval-mode " << text
-             << " names no batch normalization and no dropout; --list-nodes "
-                "lists the nodes";
-  return success();
-}
-
 ValueSource::NodeMode GraphImport::getMode(StringRef node) {
-  bool isKept = false;
-  for (ModeGlob &each : modeGlobs)
-    if (each.glob.match(node))
-      isKept = each.used = true;
+  const bool isKept = modeGlobs.match(node);
   return {isKept ? TrainingMode::evaluate : training.mode, isKept};
 }
 

@@ -1,12 +1,12 @@
-//===- Globs.h - Parameters that an option names ----------------*- C++ -*-===//
+//===- Globs.h - What the globs of an option name ---------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_AUTODIFF_GLOBS_H
-#define PARTITA_COMPILER_AUTODIFF_GLOBS_H
+#ifndef PARTITA_COMPILER_FILES_GLOBS_H
+#define PARTITA_COMPILER_FILES_GLOBS_H
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/GlobPattern.h"
@@ -15,13 +15,16 @@
 #include <string>
 #include <vector>
 
-namespace partita::autodiff {
+namespace partita::files {
 
 /// Globs of one option, and which of them matched something.
 class Globs {
 public:
-  Globs(llvm::StringRef option, llvm::ArrayRef<std::string> texts)
-      : option(option) {
+  /// `unused`: what an error says of a glob that has matched nothing.
+  Globs(llvm::StringRef option, llvm::ArrayRef<std::string> texts,
+        llvm::StringRef unused =
+            "names no parameter; --list-parameters lists them")
+      : option(option), unused(unused) {
     for (const std::string &text : texts)
       patterns.push_back({text, std::nullopt, false});
   }
@@ -51,8 +54,7 @@ public:
     for (const Pattern &pattern : patterns)
       if (!pattern.used)
         return mlir::emitError(loc)
-               << option << " " << pattern.text
-               << " names no parameter; --list-parameters lists them";
+               << option << " " << pattern.text << " " << unused;
     return mlir::success();
   }
 
@@ -62,10 +64,10 @@ private:
     std::optional<llvm::GlobPattern> glob;
     bool used;
   };
-  const llvm::StringRef option;
+  const llvm::StringRef option, unused;
   std::vector<Pattern> patterns;
 };
 
-} // namespace partita::autodiff
+} // namespace partita::files
 
-#endif // PARTITA_COMPILER_AUTODIFF_GLOBS_H
+#endif // PARTITA_COMPILER_FILES_GLOBS_H
