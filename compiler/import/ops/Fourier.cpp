@@ -70,6 +70,8 @@ Complex transform(NodeImport &n, Complex x, int64_t size, int64_t columns,
 
 /// The last dimension, of 1 or 2, taken apart.
 Complex split(NodeImport &n, Value x) {
+  if (!x)
+    return {};
   const int64_t last = n.typeOf(x).getRank() - 1;
   return {n.at(x, last, 0),
           n.shapeOf(x)[last] == 2 ? n.at(x, last, 1) : Value()};
