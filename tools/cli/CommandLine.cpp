@@ -123,6 +123,15 @@ std::string parseGroup(const std::string &text, DeviceGroup &group) {
 
 } // namespace
 
+void addList(CLI::App &app, const std::string &name,
+             std::vector<std::string> &values, const std::string &type,
+             const std::string &text) {
+  app.add_option(name, values, text)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 int Devices::count() const {
   int sum = 0;
   for (const DeviceGroup &group : groups)

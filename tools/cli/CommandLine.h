@@ -23,6 +23,11 @@ std::string versionText(const std::string &program);
 /// option.
 std::string failureText(const CLI::App *app, const CLI::Error &error);
 
+/// Adds an option that may be repeated, with one value each time.
+void addList(CLI::App &app, const std::string &name,
+             std::vector<std::string> &values, const std::string &type,
+             const std::string &text);
+
 /// Devices of one kind in the value of --devices.
 struct DeviceGroup {
   std::string kind;        ///< as in abi::getDeviceKindNames; empty: not given

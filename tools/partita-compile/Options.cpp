@@ -592,12 +592,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "
                  "shape of them all, --shape x.1=... of one)")
       ->type_name("SEQUENCE=COUNT");
-  app.add_option("--absent", compile.import.absent,
-                 "leave out an input that is an optional; without this, it has "
-                 "a value")
-      ->type_name("OPTIONAL")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  cli::addList(app, "--absent", compile.import.absent, "OPTIONAL",
+               "leave out an input that is an optional; without this, it has "
+               "a value");
   app.add_option("--constant", raw.constants,
                  "fix an input's value at compile time: a number, several with "
                  "commas between them, or a TensorProto .pb or .npy file")
@@ -670,13 +667,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("KIND");
   app.add_option("--learning-rate", raw.learningRate,
                  "the learning rate of the optimizer");
-  app.add_option("--group", raw.groups,
-                 "parameters with settings of their own: "
-                 "'*.bias|*norm*,weight_decay=0'; the first group that "
-                 "matches holds; may be given several times")
-      ->type_name("GLOBS")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  cli::addList(app, "--group", raw.groups, "GLOBS",
+               "parameters with settings of their own: "
+               "'*.bias|*norm*,weight_decay=0'; the first group that "
+               "matches holds; may be given several times");
   app.add_option("--schedule-rate", raw.schedule,
                  "how the learning rate changes: constant, step, linear, "
                  "cosine or wsd; settings follow: "
@@ -684,45 +678,30 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("KIND");
   app.add_option("--clip-norm", raw.clipNorm,
                  "the largest norm of all gradients together");
-  app.add_option("--freeze", compile.autodiff.freeze,
-                 "parameters that are not trained, by a glob over their names; "
-                 "may be given several times")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--train-only", compile.autodiff.trainOnly,
-                 "the only parameters that are trained, by a glob; may be "
-                 "given several times")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--init", raw.init,
-                 "parameters that begin with random values, by a glob over "
-                 "their names, and the values: default, zeros, ones, "
-                 "'*=normal,std=0.02', uniform, xavier_uniform, "
-                 "kaiming_normal, ...; may be given several times, and the "
-                 "last that matches holds")
-      ->type_name("GLOB=KIND")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--eval-mode", raw.evalMode,
-                 "batch normalizations and dropouts that compute as at "
-                 "inference where the model is trained, by a glob over names "
-                 "of nodes; may be given several times")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  cli::addList(app, "--freeze", compile.autodiff.freeze, "GLOB",
+               "parameters that are not trained, by a glob over their names; "
+               "may be given several times");
+  cli::addList(app, "--train-only", compile.autodiff.trainOnly, "GLOB",
+               "the only parameters that are trained, by a glob; may be "
+               "given several times");
+  cli::addList(app, "--init", raw.init, "GLOB=KIND",
+               "parameters that begin with random values, by a glob over "
+               "their names, and the values: default, zeros, ones, "
+               "'*=normal,std=0.02', uniform, xavier_uniform, "
+               "kaiming_normal, ...; may be given several times, and the "
+               "last that matches holds");
+  cli::addList(app, "--eval-mode", raw.evalMode, "GLOB",
+               "batch normalizations and dropouts that compute as at "
+               "inference where the model is trained, by a glob over names "
+               "of nodes; may be given several times");
   app.add_option("--recompute", raw.recompute,
                  "what gradients need of forward is computed again instead of "
                  "kept, which takes less memory and more time: none, standard "
                  "(what is cheap) or full")
       ->check(CLI::IsMember({"none", "standard", "full"}));
-  app.add_option("--recompute-nodes", raw.recomputeNodes,
-                 "nodes that may be computed again, by a glob; may be given "
-                 "several times")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  cli::addList(app, "--recompute-nodes", raw.recomputeNodes, "GLOB",
+               "nodes that may be computed again, by a glob; may be given "
+               "several times");
   app.add_option("--optimizer-state", raw.optimizerState,
                  "where the optimizer keeps what it remembers of parameters: "
                  "in the memory of the device, or of the host, where updates "

@@ -110,33 +110,28 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_option("ART.partita", options.artifact, "The artifact")
       ->type_name("");
 
-  const char *data = "Data";
   std::vector<std::string> dimensions;
   app.add_option("--dim", dimensions,
                  "NAME=SIZE: of an artifact with plans for several sizes, the "
                  "plan for this one (default: the smallest that fits --input; "
                  "without that, the largest). May be repeated")
       ->type_name("NAME=SIZE");
-  app.add_option("--input,-i", options.inputs,
-                 "NAME=FILE: an input's samples, .npy or .pb (TensorProto); "
-                 "NAME= may be left out of one file, if the other inputs are "
-                 "given. The elements of "
-                 "a sequence x are the inputs x.0, x.1, ...; x=FILE.pb "
-                 "(SequenceProto, OptionalProto) gives them all. A .npz file "
-                 "gives the inputs its arrays are named after. May be repeated")
-      ->group(data)
-      ->type_name("NAME=FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+
+  app.option_defaults()->group("Data");
+  cli::addList(app, "--input,-i", options.inputs, "NAME=FILE",
+               "NAME=FILE: an input's samples, .npy or .pb (TensorProto); "
+               "NAME= may be left out of one file, if the other inputs are "
+               "given. The elements of "
+               "a sequence x are the inputs x.0, x.1, ...; x=FILE.pb "
+               "(SequenceProto, OptionalProto) gives them all. A .npz file "
+               "gives the inputs its arrays are named after. May be repeated");
   app.add_option("--output,-o", options.output,
                  "Write the outputs to an .npz file, or as .npy files into a "
                  "folder; without it, a summary of each is printed")
-      ->group(data)
       ->type_name("FILE.npz|FOLDER");
   app.add_option("--test-data", options.testData,
                  "Run a folder of input_K.pb, compare with its output_K.pb; or "
                  "a folder of such folders (test_data_set_*)")
-      ->group(data)
       ->type_name("FOLDER");
   app.add_option(
          "--compare", options.compare,
@@ -144,20 +139,17 @@ int parseOptions(int argc, char **argv, Options &options) {
          "--expose: inner tensors) with those of an .npz file, by name; "
          "the first in the model's order that differs is printed, and "
          "the exit status is 1")
-      ->group(data)
       ->type_name("FILE.npz");
   app.add_option(
          "--rtol", options.tolerances.rtol,
          "Largest relative difference for --test-data and --compare. By "
          "default 1e-3; of f16 0.015625, of bf16 0.125")
-      ->group(data)
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
   app.add_option(
          "--atol", options.tolerances.atol,
          "Largest absolute difference for --test-data and --compare. By "
          "default 1e-7")
-      ->group(data)
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
   app.add_option("--range-tol", options.tolerances.range,
@@ -166,191 +158,150 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "--compare: elements near 0 are sums of larger terms, whose "
                  "rounding errors they keep. 0: element by element only. By "
                  "default 1e-5; of f16 0.015625, of bf16 0.125")
-      ->group(data)
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
 
-  const char *training = "Training";
+  app.option_defaults()->group("Training");
   TrainingOptions &train = options.training;
   app.add_flag("--train", train.isOn,
                "Train an artifact that was compiled with --train or "
-               "--optimizer; with mpirun, in several processes")
-      ->group(training);
-  app.add_option("--data", train.data,
-                 "NAME=FILE: the samples of an input, or labels: IDX (.gz "
-                 "too), .npy, .npz:ARRAY, .csv:COLUMN, .bin of tokens. May be "
-                 "repeated")
-      ->group(training)
-      ->type_name("NAME=FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--eval-data", train.evalData,
-                 "NAME=FILE: the same of samples that are not learned, for "
-                 "loss and accuracy")
-      ->group(training)
-      ->type_name("NAME=FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+               "--optimizer; with mpirun, in several processes");
+  cli::addList(app, "--data", train.data, "NAME=FILE",
+               "NAME=FILE: the samples of an input, or labels: IDX (.gz "
+               "too), .npy, .npz:ARRAY, .csv:COLUMN, .bin of tokens. May be "
+               "repeated");
+  cli::addList(app, "--eval-data", train.evalData, "NAME=FILE",
+               "NAME=FILE: the same of samples that are not learned, for "
+               "loss and accuracy");
   app.add_option("--epochs", train.epochs, "How often each sample is learned")
-      ->group(training)
       ->capture_default_str()
       ->check(CLI::Range(int64_t(1), int64_t(1) << 31));
   app.add_option("--steps", train.steps, "Instead of --epochs: updates")
-      ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   app.add_option("--eval-every", train.evalEvery,
                  "Evaluate after so many steps, not after each epoch")
-      ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   app.add_option("--report-every,--device-iterations", train.reportEvery,
                  "Print a line after so many steps, too")
-      ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   app.add_option("--outputs", train.outputs,
                  "The loss in a line: mean or sum of the steps since the last "
                  "line, or final, that of its own step. all: a line for each "
                  "step; every:N: for each N-th")
-      ->group(training)
       ->capture_default_str()
       ->type_name("mean|final|sum|all|every:N")
       ->check(isOutputs);
   app.add_option("--order", train.order,
                  "shuffled anew in each epoch, in-order, or drawn at random "
                  "from all samples")
-      ->group(training)
       ->capture_default_str()
       ->check(CLI::IsMember({"shuffled", "in-order", "drawn"}));
   app.add_option("--seed", train.seed,
                  "Of the order of samples, initial values and dropouts")
-      ->group(training)
       ->capture_default_str();
   app.add_option("--checkpoint", train.checkpoint,
                  "Write checkpoints and logs (log.jsonl, and events for "
                  "TensorBoard) into this folder")
-      ->group(training)
       ->type_name("FOLDER");
   app.add_option("--checkpoint-every", train.checkpointEvery,
                  "A checkpoint after so many steps, not after each epoch")
-      ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   app.add_option("--keep", train.keep, "Checkpoints that stay, the newest")
-      ->group(training)
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--keep-best", train.keepBest,
                  "Write a checkpoint after each evaluation, and let the best "
                  "stay, too")
-      ->group(training)
       ->check(CLI::IsMember({"eval_loss", "accuracy", "top5"}));
   app.add_flag("--resume", train.resume,
-               "Go on from the newest checkpoint in --checkpoint")
-      ->group(training);
+               "Go on from the newest checkpoint in --checkpoint");
   app.add_flag("--allow-changes", train.allowChanges,
                "With --resume: go on from a checkpoint of another set-up, such "
                "as another learning rate, schedule, order or seed; a remark "
-               "says what differs")
-      ->group(training);
+               "says what differs");
   app.add_option("--load", train.load,
                  "Begin with the parameters of a .safetensors file")
-      ->group(training)
       ->type_name("FILE");
   app.add_option("--export", train.exportTo,
                  "Write the trained model: the ONNX file that was compiled, "
                  "with the new parameters")
-      ->group(training)
       ->type_name("FILE.onnx");
 
-  const char *devices = "Devices";
+  app.option_defaults()->group("Devices");
   app.add_option("--devices", options.devices,
                  "N or cpu:N: the devices that the artifact was compiled for, "
                  "which is the default; another number is an error. "
                  "cuda:0,1 says which GPUs they are, and cuda:0*4 puts four "
                  "of them on GPU 0")
-      ->group(devices)
       ->type_name("N");
   app.add_option("--device-map", options.deviceMap,
                  "With mpirun: the devices of each process, in the order of "
                  "ranks, e.g. 0,2/1,3 or 0-3/4-7; by default they are dealt "
                  "out evenly, in their order")
-      ->group(devices)
       ->type_name("MAP");
   app.add_option("--threads,-t", options.threads,
                  "Cores a device; by default the cores there are, divided by "
                  "the devices")
-      ->group(devices)
       ->check(CLI::Range(1, 4096))
       ->type_name("T");
   bool noPin = false;
-  app.add_flag("--no-pin", noPin, "Do not pin devices to cores")
-      ->group(devices);
+  app.add_flag("--no-pin", noPin, "Do not pin devices to cores");
   std::string level;
   app.add_option("--cpu-level", level,
                  "Use no compiled kernel above this x86-64 level; by default "
                  "the best that the processor has")
-      ->group(devices)
       ->check(CLI::IsMember({"v3", "v4"}))
       ->type_name("v3|v4");
   app.add_flag("--trust-weights", options.trustWeights,
                "Do not check that the weights are, bit for bit, those that the "
-               "model was compiled with; loading reads them once less")
-      ->group(devices);
+               "model was compiled with; loading reads them once less");
   bool noGraphs = false;
   app.add_flag("--no-graphs", noGraphs,
                "GPUs: launch kernels and library calls one by one. By default "
                "all of a unit are launched as one CUDA graph, unless a profile "
-               "needs their times or CUDA_LAUNCH_BLOCKING=1 is set")
-      ->group(devices);
+               "needs their times or CUDA_LAUNCH_BLOCKING=1 is set");
   app.add_option("--timeout", options.timeout,
                  "Seconds any device waits for another before the run is given "
                  "up")
-      ->group(devices)
       ->capture_default_str()
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
 
   app.add_flag(
-         "--strict-nan", options.strictNan,
-         "Compute with code that keeps NaN from the first step on. "
-         "Without it, a step that meets NaN where the fast code makes a "
-         "number of it (ReLU, Clip, Min, Max, MaxPool) is computed again, "
-         "with the same result")
-      ->group(devices);
+      "--strict-nan", options.strictNan,
+      "Compute with code that keeps NaN from the first step on. "
+      "Without it, a step that meets NaN where the fast code makes a "
+      "number of it (ReLU, Clip, Min, Max, MaxPool) is computed again, "
+      "with the same result");
 
-  const char *looking = "Looking inside";
-  app.add_flag("--plan", options.plan, "Print the plan; run nothing")
-      ->group(looking);
+  app.option_defaults()->group("Looking inside");
+  app.add_flag("--plan", options.plan, "Print the plan; run nothing");
   app.add_flag("--benchmark", options.benchmark,
-               "Measure steps; inputs that are not given are made up")
-      ->group(looking);
+               "Measure steps; inputs that are not given are made up");
   app.add_option("--warmup", options.warmup, "Steps before measuring")
-      ->group(looking)
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000))
       ->type_name("N");
   app.add_option("--runs", options.runs,
                  "Steps to measure; with --seconds: at least")
-      ->group(looking)
       ->capture_default_str()
       ->check(CLI::Range(1, 10000000))
       ->type_name("N");
   app.add_option("--seconds", options.seconds,
                  "Measure until steps have taken so long together; with "
                  "--calibrate 5 if nobody says")
-      ->group(looking)
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
   app.add_option("--rate", options.rate,
                  "With --benchmark: offer R samples a second, one by one at "
                  "random times, for --seconds (5), and print how long their "
                  "results take")
-      ->group(looking)
       ->check(positive(/*orZero=*/false))
       ->type_name("R");
   app.add_option("--batch-delay", options.batchDelay,
                  "With --rate: milliseconds that a sample may wait for others "
                  "to fill up a step; 0: no longer than until the devices are "
                  "free")
-      ->group(looking)
       ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("MS");
@@ -363,12 +314,10 @@ int parseOptions(int argc, char **argv, Options &options) {
          "that to the file; compiled again, stages are balanced by it. With "
          "--train, the work of the steps after the first is measured, of "
          "200 at most")
-      ->group(looking)
       ->type_name("FILE.json");
   app.add_option("--calibrate-seconds", options.calibrateSeconds,
                  "How long --calibrate measures, about; preparing what it "
                  "measures takes longer on a busy machine")
-      ->group(looking)
       ->capture_default_str()
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
@@ -376,25 +325,21 @@ int parseOptions(int argc, char **argv, Options &options) {
          "--profile", options.profile,
          "Write a trace for Perfetto or chrome://tracing; with --train, "
          "of the second to the eleventh step")
-      ->group(looking)
       ->type_name("FILE.json");
   app.add_flag("--profile-table", options.profileTable,
                "Print where the time of a step goes: by device, kind of work, "
                "unit, transfer, module and instruction, waiting apart from "
                "moving bytes, with GFLOP/s, GB/s and what was predicted; with "
-               "--train, at its end")
-      ->group(looking);
+               "--train, at its end");
   app.add_option("--top", options.top,
                  "The most modules, and the most instructions, that "
                  "--profile-table lists: those that take longest")
-      ->group(looking)
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table), "
-               "--calibrate, --test-data or --compare as one JSON object")
-      ->group(looking);
+               "--calibrate, --test-data or --compare as one JSON object");
 
   try {
     app.parse(argc, argv);
