@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/Job.h"
 
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/Progress.h"
 
 #include "runtime/abi/Text.h"
@@ -117,15 +118,16 @@ struct Job::Impl {
 #endif
 };
 
-Job::Job() : impl(std::make_unique<Impl>()) {}
+Job::Job(const Options &options)
+    : options(options), impl(std::make_unique<Impl>()) {}
 Job::~Job() = default;
 
-Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
-  std::unique_ptr<Job> job(new Job);
+Expected<std::unique_ptr<Job>> Job::start(const Options &options) {
+  std::unique_ptr<Job> job(new Job(options));
 #ifdef PARTITA_WITH_MPI
   if (runtime::mpi::launched()) {
     std::unique_ptr<runtime::mpi::Job> mpi =
-        PARTITA_TRY(runtime::mpi::Job::start(timeout_s));
+        PARTITA_TRY(runtime::mpi::Job::start(options.timeout));
     job->impl->mpi = std::move(mpi);
   }
 #else
@@ -141,7 +143,7 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
 
 bool Job::distributed() const { return impl->mpi != nullptr; }
 int Job::rank() const { return impl->mpi ? impl->mpi->rank() : 0; }
-int Job::size() const { return impl->mpi ? impl->mpi->size() : 1; }
+int Job::count() const { return impl->mpi ? impl->mpi->size() : 1; }
 int Job::processOf(int device) const {
   return impl->mpi ? impl->placement->processOf(device) : 0;
 }
@@ -286,7 +288,7 @@ Status Job::agree(const Status &mine) {
   if (rank() == from) {
     head.length = message.size();
     head.input = mine.isInputError();
-    for (int to = 0; to < size(); ++to)
+    for (int to = 0; to < count(); ++to)
       if (to != from) {
         send(to, bytesOf(head));
         send(to, {reinterpret_cast<const uint8_t *>(message.data()),
@@ -384,7 +386,7 @@ std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
 
 bool Job::distributed() const { return false; }
 int Job::rank() const { return 0; }
-int Job::size() const { return 1; }
+int Job::count() const { return 1; }
 int Job::processOf(int) const { return 0; }
 Status Job::check(const Model &model, size_t, const std::string &map) {
   shared = {int(runtime::availableCores().size()), model.devices, 0};
@@ -425,6 +427,14 @@ std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
 }
 
 #endif
+
+Expected<std::shared_ptr<runtime::Communicator>>
+Job::communicator(std::shared_ptr<const runtime::Artifact> artifact) {
+  const Model model(std::move(artifact));
+  return communicator(model, sessionOptions(options, model, *this).places,
+                      options.devices, options.timeout,
+                      haveRoom(options, *this), trained++);
+}
 
 std::vector<int> Job::devicesOf([[maybe_unused]] int process,
                                 const Model &model) const {

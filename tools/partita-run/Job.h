@@ -18,6 +18,8 @@
 
 #include "runtime/comm/Communicator.h"
 #include "runtime/io/Tensor.h"
+#include "runtime/trainer/Processes.h"
+#include "tools/partita-run/Options.h"
 
 #include <memory>
 #include <span>
@@ -31,14 +33,15 @@ using namespace feed;
 /// How many processes a launcher says it started; 1 without a launcher.
 int launchedProcesses();
 
-class Job {
+class Job final : public runtime::train::Processes {
 public:
-  /// Joins the MPI job if this process was started as a part of one.
-  static runtime::Expected<std::unique_ptr<Job>> start(double timeout_s);
-  ~Job();
+  /// Joins the MPI job if this process was started as a part of one. `options`
+  /// must outlive it.
+  static runtime::Expected<std::unique_ptr<Job>> start(const Options &options);
+  ~Job() override;
 
-  int rank() const;
-  int size() const;
+  int rank() const override;
+  int count() const override;
   bool root() const { return rank() == 0; }
   bool distributed() const;
   /// The devices that this process runs, or none for all. Known after `check`.
@@ -46,7 +49,7 @@ public:
 
   /// Those of another process; `model` is the one that was checked.
   std::vector<int> devicesOf(int process, const Model &model) const;
-  int processOf(int device) const;
+  int processOf(int device) const override;
 
   /// Decides which process runs which devices, by `map` (--device-map) if it is
   /// not empty. Fails if that does not fit the plan and the number of
@@ -76,6 +79,9 @@ public:
   communicator(const Model &model, const std::vector<int> &places,
                const std::string &devices, double timeout_s, bool spin,
                size_t number = 0);
+  /// Of a trainer's plan: to be called for at most two, which take turns.
+  runtime::Expected<std::shared_ptr<runtime::Communicator>>
+  communicator(std::shared_ptr<const runtime::Artifact> artifact) override;
 
   /// Prints the error of the lowest process that has one, and returns whether
   /// no process has one. Every process must call this at the same points.
@@ -84,19 +90,22 @@ public:
   bool allLoaded(bool ok);
   /// Prints the error and ends all processes with exit status 1.
   [[noreturn]] void fail(const runtime::Status &status);
+  [[noreturn]] void abandon(const runtime::Status &status) override {
+    fail(status);
+  }
 
   /// Success if all processes pass success. Otherwise the error of the lowest
   /// that has one, in all of them; of another process than 0, it says which.
   /// Prints nothing.
-  runtime::Status agree(const runtime::Status &mine);
+  runtime::Status agree(const runtime::Status &mine) override;
   /// An error that names the first process that passes another text than
   /// process 0: "process 2 has other `what` than process 0".
   runtime::Status requireSame(const std::string &what, const std::string &text);
   /// Gives all processes the bytes that one of them knows, and that are 0 in
   /// the others.
-  void join(std::span<uint8_t> bytes);
-  void send(int to, std::span<const uint8_t> bytes);
-  void receive(int from, std::span<uint8_t> bytes);
+  void join(std::span<uint8_t> bytes) override;
+  void send(int to, std::span<const uint8_t> bytes) override;
+  void receive(int from, std::span<uint8_t> bytes) override;
 
   /// From here on SIGINT, SIGTERM and SIGUSR1 ask the run to stop. Where a
   /// launcher ends the job, waits fail after a moment.
@@ -117,9 +126,11 @@ public:
   std::vector<uint8_t> gatherByDevice(std::span<const uint8_t> bytes);
 
 private:
-  Job();
+  explicit Job(const Options &options);
   void require(const runtime::Status &status);
   runtime::Status dealGpus(const Model &model);
+  const Options &options;
+  size_t trained = 0; ///< plans of a trainer that have a communicator
   std::vector<int> mine;
   std::vector<int> gpuPlaces;
   Share shared;

@@ -132,7 +132,7 @@ int runMode(const Options &options, const PlanChoice &plans,
 }
 
 int runArtifact(const Options &options) {
-  Expected<std::unique_ptr<Job>> job = Job::start(options.timeout);
+  Expected<std::unique_ptr<Job>> job = Job::start(options);
   if (!job) {
     std::fprintf(stderr, "partita-run: error: %s\n",
                  job.status().message().c_str());

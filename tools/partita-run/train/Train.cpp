@@ -17,7 +17,6 @@
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/measure/ModelTimes.h"
 #include "tools/partita-run/show/ProfileTable.h"
-#include "tools/partita-run/train/JobProcesses.h"
 #include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
 
@@ -95,8 +94,7 @@ openData(const Trainer &trainer, const std::vector<std::string> &arguments,
 /// the first one prints and writes files.
 class Training {
 public:
-  Training(const Options &options, Job &job)
-      : options(options), job(job), processes(job, options) {}
+  Training(const Options &options, Job &job) : options(options), job(job) {}
 
   /// An error is the same in all processes.
   Status run() {
@@ -169,9 +167,9 @@ private:
     PARTITA_TRY(job.agree(job.check(*model, /*plan=*/0, options.deviceMap)));
     // What they do together from here on depends on flags.
     PARTITA_TRY(job.requireSame("flags of --train", flagsText(options)));
-    trainer = PARTITA_TRY(
-        Trainer::open(options.artifact, sessionOptions(options, *model, job),
-                      job.distributed() ? &processes : nullptr));
+    trainer = PARTITA_TRY(Trainer::open(options.artifact,
+                                        sessionOptions(options, *model, job),
+                                        job.distributed() ? &job : nullptr));
     trainer->setSeed(options.training.seed);
     return Status();
   }
@@ -568,7 +566,6 @@ private:
 
   const Options &options;
   Job &job;
-  JobProcesses processes;
   std::unique_ptr<const Model> model; ///< the plan that learns
   Profile profile;
   std::unique_ptr<Trainer> trainer;
@@ -591,7 +588,7 @@ private:
 } // namespace
 
 int runTraining(const Options &options) {
-  Expected<std::unique_ptr<Job>> job = Job::start(options.timeout);
+  Expected<std::unique_ptr<Job>> job = Job::start(options);
   Status status = job.status();
   const bool root = !job || (*job)->root();
   if (job)
