@@ -59,4 +59,10 @@ Status PendingFile::commit(bool sync) {
   return Status();
 }
 
+Status writeFile(const std::string &path, const std::string &text) {
+  std::unique_ptr<PendingFile> file = PARTITA_TRY(PendingFile::create(path));
+  PARTITA_TRY(file->write(text));
+  return file->commit();
+}
+
 } // namespace partita::runtime

@@ -46,6 +46,9 @@ private:
   files::NewFile file;
 };
 
+/// A file of this text.
+Status writeFile(const std::string &path, const std::string &text);
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_IO_PENDINGFILE_H

@@ -310,9 +310,7 @@ Status writeTensorProto(const std::string &path, const NamedTensor &item) {
   if (file.ByteSizeLong() > size_t(std::numeric_limits<int>::max()))
     return Status::error("cannot write '" + path +
                          "': a .pb file holds at most 2 GiB; use .npz");
-  std::unique_ptr<PendingFile> pending = PARTITA_TRY(PendingFile::create(path));
-  PARTITA_TRY(pending->write(file.SerializeAsString()));
-  return pending->commit();
+  return writeFile(path, file.SerializeAsString());
 }
 
 } // namespace partita::runtime

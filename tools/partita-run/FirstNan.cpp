@@ -12,7 +12,6 @@
 #include "runtime/feed/Feed.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace partita::run {
@@ -265,8 +264,7 @@ void remarkNan(Context &context, const InputTensors &inputs,
       what += ", and so " + std::string(others == 1 ? "has " : "have ") +
               abi::countOf(others, "other output");
   }
-  std::fprintf(stderr, "partita-run: remark: %s: %s\n", what.c_str(),
-               origin.c_str());
+  remark(what + ": " + origin);
 }
 
 } // namespace partita::run

@@ -231,8 +231,8 @@ Job::communicator(const Model &model, const std::vector<int> &places,
       runtime::nccl::withNccl(made, runtime::trafficOf(*model.plan, model.mesh),
                               runtime::gpusOf(*model.plan, places), processes,
                               timeout_s, runtime::nccl::loadLibrary()));
-  if (root() && !with.remark.empty())
-    std::fprintf(stderr, "partita-run: remark: %s\n", with.remark.c_str());
+  if (root())
+    remark(with.remark);
   return with.communicator;
 }
 

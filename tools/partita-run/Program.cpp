@@ -86,7 +86,7 @@ Status checkRequest(const Options &options, const Model &model, Job &job) {
     PARTITA_TRY(readMachine(options, model, job).status());
   if (!options.output.empty())
     PARTITA_TRY(runtime::checkOutputPath(options.output));
-  return checkTracePath(options.profile);
+  return checkFolderOf(options.profile);
 }
 
 int runMode(const Options &options, const PlanChoice &plans,
@@ -133,11 +133,8 @@ int runMode(const Options &options, const PlanChoice &plans,
 
 int runArtifact(const Options &options) {
   Expected<std::unique_ptr<Job>> job = Job::start(options);
-  if (!job) {
-    std::fprintf(stderr, "partita-run: error: %s\n",
-                 job.status().message().c_str());
-    return 1;
-  }
+  if (!job)
+    return printError(job.status());
   auto artifacts = runtime::Artifact::openAll(options.artifact);
   if (!(*job)->allWell(artifacts.status()))
     return 1;

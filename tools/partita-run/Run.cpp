@@ -45,17 +45,26 @@ std::vector<NamedTensor> nameOutputs(const Model &model,
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (names[i] != model.outputs[i].name)
-      std::fprintf(stderr,
-                   "partita-run: remark: several outputs are named '%s'; "
-                   "output %d is called '%s' here\n",
-                   model.outputs[i].name.c_str(), model.outputs[i].index,
-                   names[i].c_str());
+      remark("several outputs are named '" + model.outputs[i].name +
+             "'; output " + std::to_string(model.outputs[i].index) +
+             " is called '" + names[i] + "' here");
     named.push_back({names[i], outputs[i]});
   }
   return named;
 }
 
 } // namespace
+
+void remark(const std::string &text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
+}
+
+int printError(const Status &status) {
+  std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
+  return 1;
+}
 
 int threadsOf(const Options &options, const Job &job) {
   const Job::Share &share = job.share();
@@ -74,13 +83,10 @@ void remarkCores(const Options &options, const Job &job) {
     return;
   const Job::Share &share = job.share();
   const int threads = threadsOf(options, job);
-  std::fprintf(
-      stderr,
-      "partita-run: remark: %lld threads (%s of %d) share %s, and wait "
-      "for one another\n",
-      static_cast<long long>(threads) * share.devices,
-      abi::countOf(share.devices, "device").c_str(), threads,
-      abi::countOf(share.cores, "core").c_str());
+  remark(std::to_string(int64_t(threads) * share.devices) + " threads (" +
+         abi::countOf(share.devices, "device") + " of " +
+         std::to_string(threads) + ") share " +
+         abi::countOf(share.cores, "core") + ", and wait for one another");
 }
 
 /// By device of the plan: the GPU that --devices says; empty if it says none.
@@ -122,13 +128,6 @@ runtime::SessionOptions sessionOptions(const Options &options,
   if (session.places.empty())
     session.places = job.gpus();
   return session;
-}
-
-/// Each line is a remark.
-static void remark(const std::string &text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
 }
 
 static Expected<std::unique_ptr<Session>>
@@ -214,11 +213,9 @@ bool reportNan(Context &context) {
                        !context.model.plan->full_steps();
   context.metNan = dropped != 0 || changed;
   if (context.metNan && context.job.root())
-    std::fprintf(stderr,
-                 "partita-run: remark: a step met NaN where fast code makes "
-                 "numbers of it%s; --strict-nan begins with code that keeps "
-                 "NaN, and is slower\n",
-                 changed ? ", and was computed again" : "");
+    remark("a step met NaN where fast code makes numbers of it" +
+           std::string(changed ? ", and was computed again" : "") +
+           "; --strict-nan begins with code that keeps NaN, and is slower");
   return dropped != 0;
 }
 

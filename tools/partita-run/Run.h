@@ -39,6 +39,12 @@ struct Context {
 runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
                                                  const PlanChoice &plans);
 
+/// Prints each line of a text as a remark on stderr.
+void remark(const std::string &text);
+
+/// Prints an error on stderr. Returns the exit status.
+int printError(const runtime::Status &status);
+
 /// The cores per device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Job &job);
 

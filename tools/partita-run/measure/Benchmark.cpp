@@ -173,9 +173,7 @@ void printJson(const Model &model, const Job &job, const Result &result,
   }
   if (profile)
     json["profile"] = profile->json(model);
-  std::printf("%s\n", json.dump(-1, ' ', false,
-                                nlohmann::json::error_handler_t::replace)
-                          .c_str());
+  std::printf("%s\n", dump(json).c_str());
 }
 
 void printText(const Model &model, const Result &result,

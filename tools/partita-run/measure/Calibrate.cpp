@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/measure/Calibrate.h"
 
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/Progress.h"
 
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 namespace partita::run {
 
@@ -124,21 +124,11 @@ bool wasBusy(const MachineSpeeds &machine) {
              1.2 * medianOf(machine.teams.front(), table);
 }
 
-int fail(const Status &status) {
-  std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
-  return 1;
-}
-
 } // namespace
 
 int runCalibration(const Options &options) {
-  std::filesystem::path parent =
-      std::filesystem::path(options.calibrate).parent_path();
-  std::error_code error;
-  if (!parent.empty() && !std::filesystem::is_directory(parent, error))
-    return fail(Status::error("cannot write '" + options.calibrate +
-                              "': there is no folder '" + parent.string() +
-                              "'"));
+  if (Status status = checkFolderOf(options.calibrate); !status.ok())
+    return printError(status);
   runtime::CalibrateOptions settings;
   settings.seconds = options.calibrateSeconds;
   Expected<MachineSpeeds> machine = [&] {
@@ -150,24 +140,18 @@ int runCalibration(const Options &options) {
     return runtime::calibrate(settings);
   }();
   if (!machine)
-    return fail(machine.status());
+    return printError(machine.status());
   const std::string text = machine->json();
-  auto file = runtime::PendingFile::create(options.calibrate);
-  if (!file)
-    return fail(file.status());
-  if (Status status = (*file)->write(text); !status.ok())
-    return fail(status);
-  if (Status status = (*file)->commit(); !status.ok())
-    return fail(status);
+  if (Status status = runtime::writeFile(options.calibrate, text); !status.ok())
+    return printError(status);
   if (wasBusy(*machine))
-    std::fprintf(stderr,
-                 "partita-run: remark: %d threads computed hardly faster than "
-                 "%d: other programs were at work; calibrate again when the "
-                 "machine is quiet\n",
-                 machine->teams.back().threads, machine->teams.front().threads);
-  for (const std::string &remark : machine->remarks)
-    std::fprintf(stderr, "partita-run: remark: not measured: %s\n",
-                 remark.c_str());
+    remark(std::to_string(machine->teams.back().threads) +
+           " threads computed hardly faster than " +
+           std::to_string(machine->teams.front().threads) +
+           ": other programs were at work; calibrate again when the machine is "
+           "quiet");
+  for (const std::string &what : machine->remarks)
+    remark("not measured: " + what);
   std::fputs(
       (options.json ? text : speedsText(*machine) + devicesText(*machine))
           .c_str(),

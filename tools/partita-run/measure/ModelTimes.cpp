@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 
@@ -44,11 +43,6 @@ TeamSpeeds *findTeam(MachineSpeeds &machine, int threads) {
   return nullptr;
 }
 
-std::string coresText(int count) {
-  return std::to_string(count) + (count == 1 ? " core" : " cores") +
-         " a device";
-}
-
 /// The steps of the middle half, by their time.
 std::vector<bool> chooseSteps(const std::vector<double> &stepNs) {
   std::vector<size_t> order(stepNs.size());
@@ -60,12 +54,6 @@ std::vector<bool> chooseSteps(const std::vector<double> &stepNs) {
   for (size_t i = quarter; i < stepNs.size() - quarter; ++i)
     chosen[order[i]] = true;
   return chosen;
-}
-
-Status write(const std::string &path, const std::string &text) {
-  auto file = PARTITA_TRY(runtime::PendingFile::create(path));
-  PARTITA_TRY(file->write(text));
-  return file->commit();
 }
 
 } // namespace
@@ -104,11 +92,11 @@ Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
                          options.calibrate + "'" + again);
   const int threads = threadsOf(options, job);
   if (model.plan->threads() != threads)
-    return Status::error("the times of '" + model.file + "' are those of " +
-                         coresText(model.plan->threads()) +
-                         ", and this run has " + coresText(threads) +
-                         "; give --threads " +
-                         std::to_string(model.plan->threads()));
+    return Status::error(
+        "the times of '" + model.file + "' are those of " +
+        abi::countOf(model.plan->threads(), "core") +
+        " a device, and this run has " + abi::countOf(threads, "core") +
+        " a device; give --threads " + std::to_string(model.plan->threads()));
   if (!findTeam(*machine, threads))
     return fail("says nothing of teams of " + abi::countOf(threads, "thread") +
                 ": use as many cores a device as it has a team for");
@@ -156,22 +144,19 @@ Status addTimes(const Options &options, const Model &model, Job &job,
   auto &known = findTeam(machine, model.plan->threads())->work[model.devices];
   for (const auto &[key, time] : times)
     known[key] = time;
-  PARTITA_TRY(write(options.calibrate, machine.json()));
+  PARTITA_TRY(runtime::writeFile(options.calibrate, machine.json()));
   std::vector<double> sorted = stepNs;
   std::sort(sorted.begin(), sorted.end());
   const double median = percentile(sorted, 0.5);
   if (options.json)
-    std::printf(
-        "%s\n",
-        nlohmann::ordered_json{{"artifact", model.file},
-                               {"machine", options.calibrate},
-                               {"steps", stepNs.size()},
-                               {"median_ms", median / 1e6},
-                               {"kinds_of_work", times.size()},
-                               {"work_ms", all.ns / 1e6},
-                               {"work_by_rates_ms", all.modelledNs / 1e6}}
-            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-            .c_str());
+    std::printf("%s\n", dump({{"artifact", model.file},
+                              {"machine", options.calibrate},
+                              {"steps", stepNs.size()},
+                              {"median_ms", median / 1e6},
+                              {"kinds_of_work", times.size()},
+                              {"work_ms", all.ns / 1e6},
+                              {"work_by_rates_ms", all.modelledNs / 1e6}})
+                            .c_str());
   else
     std::printf("%s: %zu steps, median %s\n"
                 "%zu kinds of work, %s a step on all devices together; by the "

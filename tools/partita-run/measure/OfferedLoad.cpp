@@ -211,9 +211,7 @@ void printLoadAsJson(const Options &options, const Model &model,
     json["latency_ms"][kNames[i]] =
         percentile(load.latencies, kShares[i]) * 1e3;
   json["latency_ms"]["max"] = load.longest * 1e3;
-  std::printf("%s\n", json.dump(-1, ' ', false,
-                                nlohmann::json::error_handler_t::replace)
-                          .c_str());
+  std::printf("%s\n", dump(json).c_str());
 }
 
 void printLoadAsText(const Options &options, const Model &model,

@@ -7,6 +7,8 @@
 
 #include "tools/partita-run/show/ComparisonReport.h"
 
+#include "tools/partita-run/show/Format.h"
+
 namespace partita::run {
 
 using Json = nlohmann::ordered_json;
@@ -51,9 +53,7 @@ void ComparisonReport::add(Json tags, const std::string &obstacle) {
 }
 
 std::string ComparisonReport::json() const {
-  const Json result = {{"pass", differing == 0}, {"tensors", tensors}};
-  return result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return dump({{"pass", differing == 0}, {"tensors", tensors}}) + "\n";
 }
 
 } // namespace partita::run

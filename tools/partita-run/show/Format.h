@@ -10,6 +10,8 @@
 
 #include "runtime/abi/Text.h"
 
+#include <nlohmann/json.hpp>
+
 namespace partita::run {
 
 using abi::bytesText;
@@ -18,6 +20,12 @@ using abi::numberText;
 using abi::percentText;
 using abi::Table;
 using abi::timeText;
+
+/// As text, in which U+FFFD stands for bytes of names that are no UTF-8.
+inline std::string dump(const nlohmann::ordered_json &json, int indent = -1) {
+  return json.dump(indent, ' ', false,
+                   nlohmann::json::error_handler_t::replace);
+}
 
 } // namespace partita::run
 

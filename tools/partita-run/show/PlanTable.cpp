@@ -13,6 +13,7 @@
 #include "runtime/base/StateParts.h"
 #include "runtime/io/DType.h"
 #include "runtime/session/Session.h"
+#include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/Stages.h"
 
 #include <algorithm>
@@ -356,8 +357,7 @@ std::string planJson(const Model &model, const Model *training,
     json["of_several_sequences"].push_back(toJson(*each));
   if (training)
     json["training"] = toJson(*training);
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return dump(json, 2) + "\n";
 }
 
 } // namespace partita::run

@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/show/Profile.h"
 
+#include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/Stages.h"
 #include "tools/partita-run/show/Waiting.h"
 
@@ -28,10 +29,6 @@ using Json = nlohmann::ordered_json;
 using runtime::Status;
 
 namespace {
-
-std::string dump(const Json &json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 double rate(int64_t amount, int64_t nanoseconds) {
   return nanoseconds > 0 ? double(amount) / double(nanoseconds) : 0;
@@ -361,7 +358,7 @@ std::vector<Profile::Event> Profile::gather(Job &job) const {
   return all;
 }
 
-Status checkTracePath(const std::string &path) {
+Status checkFolderOf(const std::string &path) {
   const std::filesystem::path parent =
       std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -373,10 +370,7 @@ Status checkTracePath(const std::string &path) {
 
 Status writeTrace(const std::string &path, const Model &model,
                   std::vector<Profile::Event> events) {
-  std::unique_ptr<runtime::PendingFile> file =
-      PARTITA_TRY(runtime::PendingFile::create(path));
-  PARTITA_TRY(file->write(traceText(model, std::move(events))));
-  return file->commit();
+  return runtime::writeFile(path, traceText(model, std::move(events)));
 }
 
 } // namespace partita::run

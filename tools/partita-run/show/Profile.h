@@ -50,8 +50,8 @@ private:
   std::vector<double> steps;
 };
 
-/// An error if the trace's folder does not exist. An empty path is none.
-runtime::Status checkTracePath(const std::string &path);
+/// An error if there is no folder for such a file. An empty path is none.
+runtime::Status checkFolderOf(const std::string &path);
 
 /// Writes the trace to a file beside `path`, then renames that file.
 runtime::Status writeTrace(const std::string &path, const Model &model,

@@ -7,7 +7,8 @@
 
 #include "tools/partita-run/train/RunFolder.h"
 
-#include <cstdio>
+#include "tools/partita-run/Run.h"
+
 #include <filesystem>
 #include <system_error>
 
@@ -31,7 +32,7 @@ Expected<runtime::train::Progress> RunFolder::resume(uint64_t seed) {
   auto resumed = PARTITA_TRY(checkpoints.resume(seed));
   for (const std::string &line : resumed.remarks)
     if (isFirst(trainer.processes()))
-      std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
+      remark(line);
   return resumed.progress;
 }
 

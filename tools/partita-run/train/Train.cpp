@@ -176,7 +176,7 @@ private:
 
   /// What training begins with, but for a checkpoint.
   Status setStates() {
-    PARTITA_TRY(checkTracePath(options.profile));
+    PARTITA_TRY(checkFolderOf(options.profile));
     if (!options.calibrate.empty())
       if (auto machine = readMachine(options, *model, job); !machine)
         return machine.status();
@@ -190,8 +190,7 @@ private:
       return Status();
     auto unused = runtime::train::loadWeights(*trainer, options.training.load);
     if (unused && !unused->empty() && job.root())
-      std::fprintf(stderr, "partita-run: remark: --load: %s\n",
-                   unused->c_str());
+      remark("--load: " + *unused);
     return unused.status();
   }
 
@@ -328,8 +327,7 @@ private:
     if (result.skipped) {
       if (skipped++ == 0 && job.root()) {
         wipe();
-        std::fprintf(stderr, "partita-run: remark: %s. The step is skipped\n",
-                     result.why.c_str());
+        remark(result.why + ". The step is skipped");
       }
     } else {
       lossSum += result.loss;
@@ -595,9 +593,7 @@ int runTraining(const Options &options) {
     status = Training(options, **job).run();
   if (status.ok())
     return 0;
-  if (root)
-    std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
-  return 1;
+  return root ? printError(status) : 1;
 }
 
 } // namespace partita::run
