@@ -33,8 +33,10 @@ public:
       std::lock_guard<std::mutex> lock(mutex);
       (last ? last->next : first) = &job;
       last = &job;
+      // Within the lock: jobs are counted in the order of the list, and so
+      // `drain` waits for those of its thread.
+      posted.fetch_add(1);
     }
-    posted.fetch_add(1);
     posted.notify_one();
   }
 
