@@ -47,26 +47,49 @@ Status findName(const char *object, const std::vector<const char *> &names,
                        (known.empty() ? " none" : known));
 }
 
-Status checkSeconds(const char *option, double seconds) {
+Status describe(const char *object, const std::vector<PortInfo> &ports,
+                size_t index, const char *what, partita_port *place) {
+  if (index >= ports.size())
+    return noneOf(object, ports.size(), what, static_cast<int64_t>(index));
+  const PortInfo &info = ports[index];
+  return fillIn(place,
+                {0, info.port.name.c_str(),
+                 static_cast<partita_type>(info.port.dtype),
+                 static_cast<int>(info.shape.size()), info.shape.data(),
+                 info.port.batchAxis, info.bytes, info.dimensions.data(),
+                 info.port.whole.empty() ? nullptr : info.port.whole.c_str(),
+                 info.extra.data()},
+                "partita_port");
+}
+
+Status find(const char *object, const std::vector<PortInfo> &ports,
+            const char *name, const char *what, size_t *index) {
+  std::vector<const char *> names;
+  for (const PortInfo &info : ports)
+    names.push_back(info.port.name.c_str());
+  return findName(object, names, name, what, index);
+}
+
+Status checkSeconds(const std::string &option, double seconds) {
   constexpr double kLongest = 1e6;
   if (seconds >= 0 && seconds <= kLongest)
     return Status();
-  return Status::error(std::string(option) + " is " + std::to_string(seconds) +
+  return Status::error(option + " is " + std::to_string(seconds) +
                        ": give seconds from 0 to 1000000");
 }
 
-Status checkThreads(const char *option, int threads) {
+Status checkThreads(const std::string &option, int threads) {
   if (threads >= 0)
     return Status();
-  return Status::error(std::string(option) + " is " + std::to_string(threads) +
+  return Status::error(option + " is " + std::to_string(threads) +
                        ": give cores per device, or 0 for the machine's, "
                        "divided by the devices");
 }
 
-Status checkLevel(const char *option, int level) {
+Status checkLevel(const std::string &option, int level) {
   if (level == 0 || level == 3 || level == 4)
     return Status();
-  return Status::error(std::string(option) + " is " + std::to_string(level) +
+  return Status::error(option + " is " + std::to_string(level) +
                        ": give 3, 4, or 0 for the best there is");
 }
 

@@ -8,9 +8,14 @@
 #ifndef PARTITA_RUNTIME_CAPI_CALLS_H
 #define PARTITA_RUNTIME_CAPI_CALLS_H
 
+#include "runtime/base/Cores.h"
+#include "runtime/base/Elements.h"
 #include "runtime/base/Status.h"
 #include "runtime/capi/partita.h"
+#include "runtime/feed/Model.h"
+#include "runtime/session/Session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -89,10 +94,76 @@ Status noneOf(const char *object, size_t count, const char *what,
 Status findName(const char *object, const std::vector<const char *> &names,
                 const char *name, const char *what, size_t *index);
 
+/// A port with what partita_port points to.
+struct PortInfo {
+  feed::Port port;
+  std::vector<int64_t> shape;  ///< of one sample
+  std::vector<int> dimensions; ///< by axis
+  std::vector<int64_t> extra;  ///< entries besides the dimension's, likewise
+  int64_t bytes = 0;
+
+  /// `entries`: of one sample on the batch axis.
+  PortInfo(const feed::Port &port, int64_t entries, std::vector<int> dimensions,
+           std::vector<int64_t> extra)
+      : port(port), shape(port.shape), dimensions(std::move(dimensions)),
+        extra(std::move(extra)), bytes(port.bytes()) {
+    if (port.batchAxis < 0)
+      return;
+    int64_t &axis = shape[static_cast<size_t>(port.batchAxis)];
+    bytes = bytes / axis * entries;
+    axis = entries;
+  }
+
+  /// Of so many samples, and of these sizes of dimensions (null: the largest).
+  std::vector<int64_t> shapeOf(int64_t samples, const int64_t *sizes) const {
+    std::vector<int64_t> all = shape;
+    for (size_t axis = 0; sizes && axis < all.size(); ++axis)
+      if (dimensions[axis] >= 0)
+        all[axis] = sizes[dimensions[axis]] + extra[axis];
+    if (port.batchAxis >= 0)
+      all[static_cast<size_t>(port.batchAxis)] *= samples;
+    return all;
+  }
+};
+
+/// Of the `object`'s ports, each of which is a `what`.
+Status describe(const char *object, const std::vector<PortInfo> &ports,
+                size_t index, const char *what, partita_port *place);
+Status find(const char *object, const std::vector<PortInfo> &ports,
+            const char *name, const char *what, size_t *index);
+
 /// Options, by their whole names.
-Status checkSeconds(const char *option, double seconds);
-Status checkThreads(const char *option, int threads);
-Status checkLevel(const char *option, int level);
+Status checkSeconds(const std::string &option, double seconds);
+Status checkThreads(const std::string &option, int threads);
+Status checkLevel(const std::string &option, int level);
+
+/// What partita_options and partita_trainer_options have in common; `name` is
+/// that of the structure.
+template <typename Options>
+Status checkOptions(const Options &options, const std::string &name) {
+  PARTITA_TRY(checkSeconds(name + ".timeout_s", options.timeout_s));
+  if constexpr (requires { options.batch_delay_s; })
+    PARTITA_TRY(checkSeconds(name + ".batch_delay_s", options.batch_delay_s));
+  PARTITA_TRY(checkThreads(name + ".threads", options.threads));
+  return checkLevel(name + ".cpu_level", options.cpu_level);
+}
+
+template <typename Options>
+runtime::SessionOptions sessionOf(const Options &options,
+                                  const abi::Plan &plan) {
+  runtime::SessionOptions session;
+  const int devices = static_cast<int>(runtime::length(plan.devices()));
+  const int cores = static_cast<int>(runtime::availableCores().size());
+  session.threads_per_device = options.threads > 0
+                                   ? options.threads
+                                   : std::max(1, cores / std::max(1, devices));
+  session.pin = options.pin != 0;
+  session.trust_weights = options.trust_weights != 0;
+  session.timeout_s = options.timeout_s;
+  if (options.cpu_level != 0)
+    session.max_cpu_level = options.cpu_level;
+  return session;
+}
 
 } // namespace partita::capi
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/Cores.h"
 #include "runtime/base/StateParts.h"
 #include "runtime/capi/StateList.h"
 #include "runtime/feed/PlanStreams.h"
@@ -17,12 +16,16 @@
 #include <limits>
 
 using partita::capi::askOf;
+using partita::capi::checkOptions;
+using partita::capi::describe;
 using partita::capi::done;
 using partita::capi::fillIn;
-using partita::capi::findName;
+using partita::capi::find;
 using partita::capi::guard;
 using partita::capi::guardOf;
+using partita::capi::PortInfo;
 using partita::capi::readStruct;
+using partita::capi::sessionOf;
 using partita::capi::StateList;
 using partita::feed::Model;
 using partita::feed::PlanChoice;
@@ -40,37 +43,6 @@ namespace {
 
 constexpr const char *kNoModel =
     "there is no model: give one that partita_open made";
-
-/// A port with what partita_port points to.
-struct PortInfo {
-  const Port *port = nullptr;
-  std::vector<int64_t> shape;  ///< of one sample
-  std::vector<int> dimensions; ///< by axis
-  std::vector<int64_t> extra;  ///< entries besides the dimension's, likewise
-  int64_t bytes = 0;
-
-  PortInfo(const Port &port, int64_t entries, std::vector<int> dimensions,
-           std::vector<int64_t> extra)
-      : port(&port), shape(port.shape), dimensions(std::move(dimensions)),
-        extra(std::move(extra)), bytes(port.bytes()) {
-    if (port.batchAxis < 0)
-      return;
-    int64_t &axis = shape[static_cast<size_t>(port.batchAxis)];
-    bytes = bytes / axis * entries;
-    axis = entries;
-  }
-
-  /// Of so many samples, and of these sizes of dimensions (null: the largest).
-  std::vector<int64_t> shapeOf(int64_t samples, const int64_t *sizes) const {
-    std::vector<int64_t> all = shape;
-    for (size_t axis = 0; sizes && axis < all.size(); ++axis)
-      if (dimensions[axis] >= 0)
-        all[axis] = sizes[dimensions[axis]] + extra[axis];
-    if (port->batchAxis >= 0)
-      all[static_cast<size_t>(port->batchAxis)] *= samples;
-    return all;
-  }
-};
 
 /// What `function` returns of a model; of none, `nothing` and an error.
 template <typename T, typename Function>
@@ -139,15 +111,14 @@ struct partita_model {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const PortInfo &info = inputs[i];
-      if (samples > 1 && info.port->batchAxis < 0)
-        return Status::error("'" + info.port->name +
+      if (samples > 1 && info.port.batchAxis < 0)
+        return Status::error("'" + info.port.name +
                              "' has no axis for samples: give one at a time" +
-                             info.port->wholeText());
+                             info.port.wholeText());
       if (!in[i] && info.bytes > 0)
-        return Status::error("the input '" + info.port->name +
-                             "' is not given");
+        return Status::error("the input '" + info.port.name + "' is not given");
       tensors.push_back(
-          Tensor::refer(info.port->dtype, info.shapeOf(samples, sizes),
+          Tensor::refer(info.port.dtype, info.shapeOf(samples, sizes),
                         static_cast<const uint8_t *>(in[i]), nullptr));
     }
     std::vector<uint8_t *> places;
@@ -168,35 +139,15 @@ Status openModel(const char *path, const partita_options *given,
   partita_default_options(&options);
   if (given)
     PARTITA_TRY(readStruct(given, options, "partita_options"));
-  for (const Status &status :
-       {partita::capi::checkSeconds("partita_options.timeout_s",
-                                    options.timeout_s),
-        partita::capi::checkSeconds("partita_options.batch_delay_s",
-                                    options.batch_delay_s),
-        partita::capi::checkThreads("partita_options.threads", options.threads),
-        partita::capi::checkLevel("partita_options.cpu_level",
-                                  options.cpu_level)})
-    if (!status.ok())
-      return status;
+  PARTITA_TRY(checkOptions(options, "partita_options"));
   if (options.queued_samples < 0)
     return Status::error("partita_options.queued_samples is " +
                          std::to_string(options.queued_samples) +
                          ": give a number of samples, or 0 for as many as fill "
                          "four steps");
   auto artifacts = PARTITA_TRY(partita::runtime::Artifact::openAll(path));
-  const int devices = static_cast<int>(
-      partita::runtime::length(artifacts.front()->plan().devices()));
-  partita::runtime::SessionOptions session;
-  const int cores = static_cast<int>(partita::runtime::availableCores().size());
-  session.threads_per_device = options.threads > 0
-                                   ? options.threads
-                                   : std::max(1, cores / std::max(1, devices));
-  session.pin = options.pin != 0;
+  auto session = sessionOf(options, artifacts.front()->plan());
   session.keep_nan = options.strict_nan != 0;
-  session.trust_weights = options.trust_weights != 0;
-  session.timeout_s = options.timeout_s;
-  if (options.cpu_level != 0)
-    session.max_cpu_level = options.cpu_level;
   auto streams =
       PARTITA_TRY(PlanStreams::create(std::move(artifacts), session,
                                       {.delay_s = options.batch_delay_s,
@@ -245,29 +196,6 @@ Status openModel(const char *path, const partita_options *given,
   return Status();
 }
 
-Status describe(const std::vector<PortInfo> &ports, size_t index,
-                const char *what, partita_port *port) {
-  if (index >= ports.size())
-    return noneOf(ports.size(), what, static_cast<int64_t>(index));
-  const PortInfo &info = ports[index];
-  return fillIn(port,
-                {0, info.port->name.c_str(),
-                 static_cast<partita_type>(info.port->dtype),
-                 static_cast<int>(info.shape.size()), info.shape.data(),
-                 info.port->batchAxis, info.bytes, info.dimensions.data(),
-                 info.port->whole.empty() ? nullptr : info.port->whole.c_str(),
-                 info.extra.data()},
-                "partita_port");
-}
-
-Status find(const std::vector<PortInfo> &ports, const char *name,
-            const char *what, size_t *index) {
-  std::vector<const char *> names;
-  for (const PortInfo &info : ports)
-    names.push_back(info.port->name.c_str());
-  return findName("model", names, name, what, index);
-}
-
 } // namespace
 
 extern "C" {
@@ -303,24 +231,28 @@ size_t partita_output_count(const partita_model *model) {
 
 partita_status partita_input(const partita_model *model, size_t index,
                              partita_port *port) {
-  return guardModel(
-      model, [&] { return describe(model->inputs, index, "inputs", port); });
+  return guardModel(model, [&] {
+    return describe("model", model->inputs, index, "inputs", port);
+  });
 }
 partita_status partita_output(const partita_model *model, size_t index,
                               partita_port *port) {
-  return guardModel(
-      model, [&] { return describe(model->outputs, index, "outputs", port); });
+  return guardModel(model, [&] {
+    return describe("model", model->outputs, index, "outputs", port);
+  });
 }
 
 partita_status partita_find_input(const partita_model *model, const char *name,
                                   size_t *index) {
-  return guardModel(model,
-                    [&] { return find(model->inputs, name, "input", index); });
+  return guardModel(model, [&] {
+    return find("model", model->inputs, name, "input", index);
+  });
 }
 partita_status partita_find_output(const partita_model *model, const char *name,
                                    size_t *index) {
-  return guardModel(
-      model, [&] { return find(model->outputs, name, "output", index); });
+  return guardModel(model, [&] {
+    return find("model", model->outputs, name, "output", index);
+  });
 }
 
 int64_t partita_step_samples(const partita_model *model) {

@@ -8,10 +8,7 @@
 #include "runtime/trainer/Trainer.h"
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/base/Cores.h"
-#include "runtime/base/Elements.h"
-#include "runtime/base/Slots.h"
-#include "runtime/capi/OwnThread.h"
+#include "runtime/base/DeviceThread.h"
 #include "runtime/capi/StateList.h"
 #include "runtime/trainer/Checkpoints.h"
 #include "runtime/trainer/States.h"
@@ -21,20 +18,20 @@
 #include <memory>
 
 using partita::capi::askOf;
-using partita::capi::checkLevel;
-using partita::capi::checkSeconds;
-using partita::capi::checkThreads;
+using partita::capi::caught;
+using partita::capi::checkOptions;
+using partita::capi::describe;
 using partita::capi::done;
 using partita::capi::fillIn;
-using partita::capi::findName;
+using partita::capi::find;
 using partita::capi::guard;
 using partita::capi::guardOf;
-using partita::capi::noneOf;
-using partita::capi::OwnThread;
+using partita::capi::PortInfo;
 using partita::capi::readStruct;
+using partita::capi::sessionOf;
 using partita::capi::StateList;
+using partita::runtime::DeviceThread;
 using partita::runtime::Expected;
-using partita::runtime::SessionOptions;
 using partita::runtime::Status;
 using namespace partita::runtime::train;
 
@@ -43,35 +40,36 @@ namespace {
 constexpr const char *kNoTrainer =
     "there is no trainer: give one that partita_trainer_open made";
 
-/// An input with what partita_port points to.
-struct TrainerInput {
-  std::string name;
-  partita::abi::DType dtype;
-  std::vector<int64_t> shape;  ///< of one sample, with its axis
-  std::vector<int> dimensions; ///< by axis: none has several sizes
-  int64_t bytes = 0;
-  std::vector<int64_t> extra = {}; ///< likewise
-};
-
 } // namespace
 
 struct partita_trainer {
   std::string path;
   uint64_t seed = 0;
   bool allow_changes = false;
-  std::vector<TrainerInput> inputs;
+  std::vector<PortInfo> inputs;
   StateList states{"trainer"};
   std::string remark;
   std::unique_ptr<Trainer> trainer;
-  mutable OwnThread thread;
+  /// It makes all calls of the trainer, which it may pin to cores; programs
+  /// call from any thread. Last: it uses all others.
+  std::shared_ptr<DeviceThread> thread = partita::runtime::startDeviceThread();
 
   ~partita_trainer() {
-    (void)thread.run([this] { return trainer.reset(), Status(); });
+    (void)run([this] { return trainer.reset(), Status(); });
   }
 
-  /// `function` in the trainer's thread.
+  /// What `function` returns in the trainer's thread, after the calls of
+  /// others.
   template <typename Function> Status run(Function function) const {
-    return thread.run(function);
+    struct Call final : DeviceThread::Job {
+      explicit Call(Function &function) : function(function) {}
+      void run() override { result = caught(function); }
+      Function &function;
+      Status result;
+    } call(function);
+    thread->post(call);
+    thread->drain();
+    return std::move(call.result);
   }
 
   Status open(const partita_trainer_options &options);
@@ -100,16 +98,6 @@ T askTrainer(const partita_trainer *trainer, T standard, Function function) {
   return askOf(trainer, kNoTrainer, standard, function);
 }
 
-Status checkOptions(const partita_trainer_options &options) {
-  for (const Status &status :
-       {checkSeconds("partita_trainer_options.timeout_s", options.timeout_s),
-        checkThreads("partita_trainer_options.threads", options.threads),
-        checkLevel("partita_trainer_options.cpu_level", options.cpu_level)})
-    if (!status.ok())
-      return status;
-  return Status();
-}
-
 /// What must be the same to go on, as partita-run says it.
 std::string orderText(const partita_position &position) {
   return position.order ? std::string("\norder ") + position.order : "";
@@ -129,19 +117,8 @@ Status noPath(const char *what) {
 } // namespace
 
 Status partita_trainer::open(const partita_trainer_options &options) {
-  SessionOptions session;
-  session.pin = options.pin != 0;
-  session.trust_weights = options.trust_weights != 0;
-  session.timeout_s = options.timeout_s;
-  if (options.cpu_level != 0)
-    session.max_cpu_level = options.cpu_level;
   auto artifacts = PARTITA_TRY(partita::runtime::Artifact::openTraining(path));
-  const int devices = static_cast<int>(
-      partita::runtime::length(artifacts.train->plan().devices()));
-  const int cores = static_cast<int>(partita::runtime::availableCores().size());
-  session.threads_per_device = options.threads > 0
-                                   ? options.threads
-                                   : std::max(1, cores / std::max(1, devices));
+  const auto session = sessionOf(options, artifacts.train->plan());
   trainer = PARTITA_TRY(Trainer::open(path, session));
   seed = options.seed;
   allow_changes = options.allow_changes != 0;
@@ -155,14 +132,16 @@ Status partita_trainer::open(const partita_trainer_options &options) {
 
 void partita_trainer::describeInputs() {
   for (const DataInput &input : trainer->inputs()) {
-    TrainerInput known{input.name, input.dtype, input.shape, {}, 0};
-    known.shape.insert(known.shape.begin(), 1);
-    known.dimensions.assign(known.shape.size(), -1);
-    known.extra.assign(known.shape.size(), 0);
-    known.bytes = partita::runtime::elementBytes(input.dtype);
-    for (int64_t size : input.shape)
-      known.bytes *= size;
-    inputs.push_back(std::move(known));
+    partita::feed::Port port;
+    port.name = input.name;
+    port.dtype = input.dtype;
+    port.shape = input.shape;
+    port.shape.insert(port.shape.begin(), 1);
+    port.batchAxis = 0;
+    // No axis has several sizes.
+    const size_t axes = port.shape.size();
+    inputs.emplace_back(port, 1, std::vector<int>(axes, -1),
+                        std::vector<int64_t>(axes));
   }
   for (int64_t i = 0; i < trainer->stateCount(); ++i)
     states.add(trainer->plan(), trainer->state(i), i);
@@ -175,7 +154,8 @@ partita_trainer::addresses(const void *const *given, int64_t first) const {
   std::vector<const uint8_t *> all;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!given[i] && inputs[i].bytes > 0)
-      return Status::error("the input '" + inputs[i].name + "' is not given");
+      return Status::error("the input '" + inputs[i].port.name +
+                           "' is not given");
     all.push_back(static_cast<const uint8_t *>(given[i]) +
                   first * inputs[i].bytes);
   }
@@ -268,7 +248,7 @@ partita_status partita_trainer_open(const char *path,
     partita_default_trainer_options(&options);
     if (given)
       PARTITA_TRY(readStruct(given, options, "partita_trainer_options"));
-    PARTITA_TRY(checkOptions(options));
+    PARTITA_TRY(checkOptions(options, "partita_trainer_options"));
     auto made = std::make_unique<partita_trainer>();
     made->path = path;
     Status status = made->run([&] { return made->open(options); });
@@ -292,26 +272,14 @@ size_t partita_trainer_input_count(const partita_trainer *trainer) {
 partita_status partita_trainer_input(const partita_trainer *trainer,
                                      size_t index, partita_port *port) {
   return guardOf(trainer, kNoTrainer, [&] {
-    if (index >= trainer->inputs.size())
-      return noneOf("trainer", trainer->inputs.size(), "inputs",
-                    static_cast<int64_t>(index));
-    const TrainerInput &input = trainer->inputs[index];
-    return fillIn(
-        port,
-        {0, input.name.c_str(), static_cast<partita_type>(input.dtype),
-         static_cast<int>(input.shape.size()), input.shape.data(), 0,
-         input.bytes, input.dimensions.data(), nullptr, input.extra.data()},
-        "partita_port");
+    return describe("trainer", trainer->inputs, index, "inputs", port);
   });
 }
 
 partita_status partita_trainer_find_input(const partita_trainer *trainer,
                                           const char *name, size_t *index) {
   return guardOf(trainer, kNoTrainer, [&] {
-    std::vector<const char *> names;
-    for (const TrainerInput &input : trainer->inputs)
-      names.push_back(input.name.c_str());
-    return findName("trainer", names, name, "input", index);
+    return find("trainer", trainer->inputs, name, "input", index);
   });
 }
 
