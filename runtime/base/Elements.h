@@ -10,43 +10,74 @@
 
 #include "runtime/abi/plan_generated.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace partita::runtime {
 
-/// Bytes of one element in memory; 0 if `type` is not in the enumeration.
-inline int64_t elementBytes(abi::DType type) {
-  switch (type) {
-  case abi::DType::f64:
-  case abi::DType::i64:
-  case abi::DType::u64:
-    return 8;
-  case abi::DType::f32:
-  case abi::DType::i32:
-  case abi::DType::u32:
-    return 4;
-  case abi::DType::f16:
-  case abi::DType::bf16:
-  case abi::DType::i16:
-  case abi::DType::u16:
-    return 2;
-  case abi::DType::i8:
-  case abi::DType::u8:
-  case abi::DType::boolean:
-  case abi::DType::f8e4m3fn:
-  case abi::DType::f8e4m3fnuz:
-  case abi::DType::f8e5m2:
-  case abi::DType::f8e5m2fnuz:
-  case abi::DType::f8e8m0:
-  case abi::DType::f4e2m1:
-  case abi::DType::i4:
-  case abi::DType::u4:
-  case abi::DType::i2:
-  case abi::DType::u2:
-    return 1;
+/// What a float format does with its largest exponent.
+enum class Specials {
+  ieee, ///< infinities and NaNs
+  fn,   ///< no infinity; NaN is all ones
+  fnuz, ///< no infinity, no negative zero; its pattern is the NaN
+  none  ///< every pattern is a number
+};
+
+/// What is known of a type of elements.
+struct ElementType {
+  const char *name; ///< in NumPy, or ml_dtypes
+  char kind;        ///< NumPy's letter: f, i, u, or b for bool
+  int onnx;         ///< TensorProto.DataType
+  int bytes;        ///< in memory
+  int bits;         ///< in files of ONNX
+  /// Of floats. What these leave of the bits is the sign.
+  int exponentBits = 0, mantissaBits = 0, bias = 0;
+  Specials specials = Specials::none;
+
+  bool isFloat() const { return kind == 'f'; }
+  bool isSigned() const {
+    return kind == 'i' || (isFloat() && bits > exponentBits + mantissaBits);
   }
-  return 0;
+};
+
+/// By abi::DType.
+inline constexpr ElementType kElementTypes[] = {
+    {"float32", 'f', 1, 4, 32, 8, 23, 127, Specials::ieee},
+    {"float64", 'f', 11, 8, 64, 11, 52, 1023, Specials::ieee},
+    {"float16", 'f', 10, 2, 16, 5, 10, 15, Specials::ieee},
+    {"bfloat16", 'f', 16, 2, 16, 8, 7, 127, Specials::ieee},
+    {"int8", 'i', 3, 1, 8},
+    {"int16", 'i', 5, 2, 16},
+    {"int32", 'i', 6, 4, 32},
+    {"int64", 'i', 7, 8, 64},
+    {"uint8", 'u', 2, 1, 8},
+    {"uint16", 'u', 4, 2, 16},
+    {"uint32", 'u', 12, 4, 32},
+    {"uint64", 'u', 13, 8, 64},
+    {"bool", 'b', 9, 1, 8},
+    {"float8_e4m3fn", 'f', 17, 1, 8, 4, 3, 7, Specials::fn},
+    {"float8_e4m3fnuz", 'f', 18, 1, 8, 4, 3, 8, Specials::fnuz},
+    {"float8_e5m2", 'f', 19, 1, 8, 5, 2, 15, Specials::ieee},
+    {"float8_e5m2fnuz", 'f', 20, 1, 8, 5, 2, 16, Specials::fnuz},
+    {"float8_e8m0fnu", 'f', 24, 1, 8, 8, 0, 127, Specials::fn},
+    {"float4_e2m1fn", 'f', 23, 1, 4, 2, 1, 1, Specials::none},
+    {"int4", 'i', 22, 1, 4},
+    {"uint4", 'u', 21, 1, 4},
+    {"int2", 'i', 26, 1, 2},
+    {"uint2", 'u', 25, 1, 2},
+    {"unknown", ' ', 0, 0, 8}, // for what is not in the enumeration
+};
+static_assert(std::size(kElementTypes) ==
+              static_cast<size_t>(abi::DType::MAX) + 2);
+
+inline const ElementType &elementType(abi::DType type) {
+  return kElementTypes[std::min(static_cast<size_t>(type),
+                                std::size(kElementTypes) - 1)];
 }
+
+/// Bytes of one element in memory; 0 if `type` is not in the enumeration.
+inline int64_t elementBytes(abi::DType type) { return elementType(type).bytes; }
 
 /// result = a * b; false on overflow.
 inline bool checkedMul(int64_t a, int64_t b, int64_t &result) {

@@ -56,20 +56,7 @@ std::optional<int64_t> findIn(Search search, Bits infinity, const uint8_t *data,
 } // namespace
 
 bool hasNan(abi::DType type) {
-  switch (type) {
-  case abi::DType::f64:
-  case abi::DType::f32:
-  case abi::DType::f16:
-  case abi::DType::bf16:
-  case abi::DType::f8e4m3fn:
-  case abi::DType::f8e4m3fnuz:
-  case abi::DType::f8e5m2:
-  case abi::DType::f8e5m2fnuz:
-  case abi::DType::f8e8m0:
-    return true;
-  default:
-    return false;
-  }
+  return elementType(type).specials != Specials::none;
 }
 
 std::optional<int64_t> findFirst(Search search, abi::DType type,

@@ -29,13 +29,12 @@ uint64_t scramble(uint64_t value) {
 
 /// A sign, an exponent just below one and any mantissa, in the bits of a small
 /// float format.
-uint32_t smallFloat(uint64_t random, int exponentBits, int mantissaBits,
-                    int bias) {
-  uint32_t mantissa = uint32_t(random) & ((1u << mantissaBits) - 1);
-  uint32_t exponent = uint32_t(bias - 1 - int((random >> 32) % 3));
+uint32_t smallFloat(uint64_t random, const runtime::ElementType &type) {
+  uint32_t mantissa = uint32_t(random) & ((1u << type.mantissaBits) - 1);
+  uint32_t exponent = uint32_t(type.bias - 1 - int((random >> 32) % 3));
   uint32_t sign = uint32_t(random >> 63);
-  return sign << (exponentBits + mantissaBits) | exponent << mantissaBits |
-         mantissa;
+  return sign << (type.exponentBits + type.mantissaBits) |
+         exponent << type.mantissaBits | mantissa;
 }
 
 void writeRandom(abi::DType dtype, uint64_t random, uint8_t *element) {
@@ -47,17 +46,13 @@ void writeRandom(abi::DType dtype, uint64_t random, uint8_t *element) {
   case DType::f64:
     return put(double(int64_t(random) >> 11) / double(int64_t(1) << 52));
   case DType::f16:
-    return put(uint16_t(smallFloat(random, 5, 10, 15)));
   case DType::bf16:
-    return put(uint16_t(smallFloat(random, 8, 7, 127)));
+    return put(uint16_t(smallFloat(random, runtime::elementType(dtype))));
   case DType::f8e4m3fn:
-    return put(uint8_t(smallFloat(random, 4, 3, 7)));
   case DType::f8e4m3fnuz:
-    return put(uint8_t(smallFloat(random, 4, 3, 8)));
   case DType::f8e5m2:
-    return put(uint8_t(smallFloat(random, 5, 2, 15)));
   case DType::f8e5m2fnuz:
-    return put(uint8_t(smallFloat(random, 5, 2, 16)));
+    return put(uint8_t(smallFloat(random, runtime::elementType(dtype))));
   case DType::f8e8m0:
     return put(uint8_t(125 + random % 3));
   default:

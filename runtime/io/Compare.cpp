@@ -94,32 +94,11 @@ private:
   long double products = 0, actuals = 0, expecteds = 0, differences = 0;
 };
 
-/// Bits of the fraction of a float type, and the exponent of its smallest
-/// normal number; nothing for other types.
-struct FloatFormat {
-  int fractionBits, leastExponent;
-};
-
-std::optional<FloatFormat> formatOf(abi::DType dtype) {
-  switch (dtype) {
-  case abi::DType::f64:
-    return FloatFormat{52, -1022};
-  case abi::DType::f32:
-    return FloatFormat{23, -126};
-  case abi::DType::f16:
-    return FloatFormat{10, -14};
-  case abi::DType::bf16:
-    return FloatFormat{7, -126};
-  default:
-    return std::nullopt;
-  }
-}
-
-/// The distance from |x| to the next larger number.
-double stepAt(double x, FloatFormat format) {
-  const int exponent = x == 0 ? format.leastExponent : std::ilogb(x);
-  return std::ldexp(1.0, std::max(exponent, format.leastExponent) -
-                             format.fractionBits);
+/// The distance from |x| to the next larger number of a type of floats.
+double stepAt(double x, const ElementType &type) {
+  const int least = 1 - type.bias; // exponent of a normal number
+  const int exponent = x == 0 ? least : std::ilogb(x);
+  return std::ldexp(1.0, std::max(exponent, least) - type.mantissaBits);
 }
 
 std::vector<int64_t> indexOf(int64_t element,
@@ -215,7 +194,7 @@ private:
 Tolerance Tolerances::of(abi::DType dtype) const {
   Tolerance result;
   if (dtype == abi::DType::f16 || dtype == abi::DType::bf16)
-    result.rtol = result.range = 16 * stepAt(1, *formatOf(dtype));
+    result.rtol = result.range = 16 * stepAt(1, elementType(dtype));
   return {rtol.value_or(result.rtol), atol.value_or(result.atol),
           range.value_or(result.range)};
 }
@@ -240,7 +219,7 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
   result.elements = actual.elements();
   if (isFloat(dtype))
     result.size = medianSize(expected);
-  const std::optional<FloatFormat> format = formatOf(dtype);
+  const bool hasSteps = isFloat(dtype) && size > 1;
   Quantisation quantisation(expected);
   Sums sums;
   double worstExcess = -kInfinity;
@@ -268,13 +247,13 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       sums.add(is, wanted, difference);
     if (difference > result.maxAbsolute)
       result.maxAbsolute = difference;
-    if (format && difference > 0)
+    if (hasSteps && difference > 0)
       result.maxSteps = std::max(
           result.maxSteps,
           difference /
               stepAt(std::max(std::isfinite(wanted) ? std::fabs(wanted) : 0.0,
                               result.size),
-                     *format));
+                     elementType(dtype)));
     if (difference > 0 && wanted != 0) {
       double relative =
           std::isfinite(wanted) ? difference / std::fabs(wanted) : kInfinity;

@@ -21,11 +21,13 @@
 namespace partita::runtime {
 
 /// The name of the type in NumPy (or ml_dtypes), e.g. "float32", "bool".
-const char *dtypeName(abi::DType dtype);
+inline const char *dtypeName(abi::DType dtype) {
+  return elementType(dtype).name;
+}
 
 /// True for every type with a fraction, the one-byte floats included.
-bool isFloat(abi::DType dtype);
-bool isSigned(abi::DType dtype);
+inline bool isFloat(abi::DType dtype) { return elementType(dtype).isFloat(); }
+inline bool isSigned(abi::DType dtype) { return elementType(dtype).isSigned(); }
 
 /// The value of the element at `element`. It is exact, except for int64 and
 /// uint64 beyond 2^53.

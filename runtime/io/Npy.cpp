@@ -25,36 +25,25 @@ struct Format {
   bool check = false; ///< a narrower type: values must fit
 };
 
+/// Types below a byte come as int8 or uint8 in NumPy.
 bool isNarrow(DType dtype) {
-  return dtype == DType::i4 || dtype == DType::u4 || dtype == DType::i2 ||
-         dtype == DType::u2;
-}
-
-std::optional<DType> namedType(char kind, const std::string &size) {
-  if (kind == 'b' && size == "1")
-    return DType::boolean;
-  if (kind == 'f')
-    return size == "4"   ? std::optional(DType::f32)
-           : size == "8" ? std::optional(DType::f64)
-           : size == "2" ? std::optional(DType::f16)
-                         : std::nullopt;
-  if (kind != 'i' && kind != 'u')
-    return std::nullopt;
-  bool isSigned = kind == 'i';
-  if (size == "1")
-    return isSigned ? DType::i8 : DType::u8;
-  if (size == "2")
-    return isSigned ? DType::i16 : DType::u16;
-  if (size == "4")
-    return isSigned ? DType::i32 : DType::u32;
-  if (size == "8")
-    return isSigned ? DType::i64 : DType::u64;
-  return std::nullopt;
+  return elementType(dtype).bits < 8 && !isFloat(dtype);
 }
 
 /// True if NumPy has no type for `dtype` and stores its bytes as they are.
 bool isRawInNumpy(DType dtype) {
   return dtype == DType::bf16 || (isFloat(dtype) && elementBytes(dtype) == 1);
+}
+
+std::optional<DType> namedType(char kind, const std::string &size) {
+  for (size_t i = 0; i <= size_t(DType::MAX); ++i) {
+    const DType dtype = DType(i);
+    const ElementType &type = kElementTypes[i];
+    if (type.kind == kind && size == std::to_string(type.bytes) &&
+        !isNarrow(dtype) && !isRawInNumpy(dtype))
+      return dtype;
+  }
+  return std::nullopt;
 }
 
 Expected<Format> elementFormat(const std::string &descr,
@@ -67,7 +56,6 @@ Expected<Format> elementFormat(const std::string &descr,
   format.swap = descr[0] == '>' && size != "1";
   if (std::optional<DType> dtype = namedType(kind, size)) {
     format.dtype = *dtype;
-    // Types below a byte come as int8 or uint8 in NumPy.
     if (expected && isNarrow(*expected) &&
         *dtype == (isSigned(*expected) ? DType::i8 : DType::u8)) {
       format.dtype = *expected;

@@ -20,30 +20,16 @@ using abi::DType;
 
 namespace {
 
-/// Values of TensorProto.DataType.
-struct OnnxType {
-  int number;
-  DType dtype;
-};
-constexpr OnnxType kTypes[] = {
-    {1, DType::f32},     {2, DType::u8},          {3, DType::i8},
-    {4, DType::u16},     {5, DType::i16},         {6, DType::i32},
-    {7, DType::i64},     {9, DType::boolean},     {10, DType::f16},
-    {11, DType::f64},    {12, DType::u32},        {13, DType::u64},
-    {16, DType::bf16},   {17, DType::f8e4m3fn},   {18, DType::f8e4m3fnuz},
-    {19, DType::f8e5m2}, {20, DType::f8e5m2fnuz}, {21, DType::u4},
-    {22, DType::i4},     {23, DType::f4e2m1},     {24, DType::f8e8m0},
-    {25, DType::u2},     {26, DType::i2},
-};
+/// Values of TensorProto.DataType that no element type has.
 constexpr int kString = 8;
 constexpr int kComplex64 = 14;
 constexpr int kComplex128 = 15;
 constexpr int kExternal = 1;
 
 Expected<DType> dtypeOf(int number) {
-  for (const OnnxType &type : kTypes)
-    if (type.number == number)
-      return type.dtype;
+  for (size_t i = 0; i <= size_t(DType::MAX); ++i)
+    if (kElementTypes[i].onnx == number)
+      return DType(i);
   if (number == kString)
     return Status::error("it holds strings; strings are not supported");
   if (number == kComplex64 || number == kComplex128)
@@ -54,17 +40,7 @@ Expected<DType> dtypeOf(int number) {
 
 /// Elements in a byte of a file; 1 for the types that are not packed.
 int64_t perByte(DType dtype) {
-  switch (dtype) {
-  case DType::i4:
-  case DType::u4:
-  case DType::f4e2m1:
-    return 2;
-  case DType::i2:
-  case DType::u2:
-    return 4;
-  default:
-    return 1;
-  }
+  return std::max(1, 8 / elementType(dtype).bits);
 }
 
 /// Element `i` of packed bytes, the first in the lowest bits, extended to a
@@ -289,9 +265,7 @@ Status writeTensorProto(const std::string &path, const NamedTensor &item) {
   io::TensorFile file;
   for (int64_t dim : tensor.shape())
     file.add_dims(dim);
-  for (const OnnxType &type : kTypes)
-    if (type.dtype == tensor.dtype())
-      file.set_data_type(type.number);
+  file.set_data_type(elementType(tensor.dtype()).onnx);
   if (!item.name.empty())
     file.set_name(item.name);
   const int64_t each = perByte(tensor.dtype());
