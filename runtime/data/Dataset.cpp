@@ -42,16 +42,4 @@ Status Dataset::read(int64_t first, int64_t count, uint8_t *destination) const {
   return Status();
 }
 
-Status Dataset::copySamples(std::span<const int64_t> indices,
-                            uint8_t *destination) const {
-  for (int64_t index : indices)
-    if (index < 0 || index >= samples)
-      return noSample(*this, index);
-  for (int64_t index : indices) {
-    PARTITA_TRY(copySample(index, destination));
-    destination += sampleBytes();
-  }
-  return Status();
-}
-
 } // namespace partita::data

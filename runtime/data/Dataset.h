@@ -12,7 +12,6 @@
 #include "runtime/io/DType.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +44,6 @@ public:
   /// Fails, and writes nothing, if one of them does not exist.
   runtime::Status read(int64_t first, int64_t count,
                        uint8_t *destination) const;
-  /// The same for samples in any order; a sample may occur several times.
-  runtime::Status copySamples(std::span<const int64_t> indices,
-                              uint8_t *destination) const;
 
   /// Writes sample `index`, which exists, to `sampleBytes()` bytes at
   /// `destination`. Allocates nothing if it succeeds.

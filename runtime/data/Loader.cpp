@@ -136,7 +136,6 @@ struct Loader::Impl {
 
   LoaderOptions options;
   int64_t count = 0;
-  int64_t bytes = 0;
   std::vector<Route> routes;
   std::vector<Buffer> buffers;
   uint8_t *scratch = nullptr; ///< a sample before its conversion
@@ -211,7 +210,6 @@ Status Loader::Impl::prepare(std::vector<LoaderInput> inputs,
           allocatePages(route.input.dtype, std::move(shape),
                         "a step's samples of input '" + route.input.name + "'",
                         buffer.bytes.emplace_back()));
-      bytes += tensor.bytes();
       buffer.step.inputs.push_back(std::move(tensor));
     }
   return Status();
@@ -365,7 +363,6 @@ int64_t Loader::stepsPerEpoch() const {
 int64_t Loader::samplesDropped() const {
   return impl->count % partOf(impl->options);
 }
-int64_t Loader::bytes() const { return impl->bytes; }
 int64_t Loader::waitedNs() const { return impl->waited; }
 
 } // namespace partita::data

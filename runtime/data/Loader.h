@@ -106,8 +106,6 @@ public:
   int64_t stepsPerEpoch() const;
   /// The samples of a whole epoch that are dropped.
   int64_t samplesDropped() const;
-  /// The bytes of all buffers.
-  int64_t bytes() const;
   /// Nanoseconds that `next` has waited, in all calls.
   int64_t waitedNs() const;
 

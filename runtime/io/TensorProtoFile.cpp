@@ -8,7 +8,6 @@
 #include "runtime/io/TensorProtoFile.h"
 
 #include "runtime/base/MappedFile.h"
-#include "runtime/io/PendingFile.h"
 #include "runtime/io/tensor.pb.h"
 
 #include <cstring>
@@ -24,7 +23,8 @@ namespace {
 constexpr int kString = 8;
 constexpr int kComplex64 = 14;
 constexpr int kComplex128 = 15;
-constexpr int kExternal = 1;
+
+constexpr int kExternal = 1; ///< in TensorProto.DataLocation
 
 Expected<DType> dtypeOf(int number) {
   for (size_t i = 0; i <= size_t(DType::MAX); ++i)
@@ -258,33 +258,6 @@ Expected<std::vector<Tensor>> readSequenceProto(const std::string &path) {
 Expected<std::optional<std::vector<Tensor>>>
 readOptionalProto(const std::string &path) {
   return read<io::OptionalFile>(path, "an OptionalProto");
-}
-
-Status writeTensorProto(const std::string &path, const NamedTensor &item) {
-  const Tensor &tensor = item.tensor;
-  io::TensorFile file;
-  for (int64_t dim : tensor.shape())
-    file.add_dims(dim);
-  file.set_data_type(elementType(tensor.dtype()).onnx);
-  if (!item.name.empty())
-    file.set_name(item.name);
-  const int64_t each = perByte(tensor.dtype());
-  std::string raw;
-  if (each == 1) {
-    raw.assign(reinterpret_cast<const char *>(tensor.data()),
-               size_t(tensor.bytes()));
-  } else {
-    const int bits = int(8 / each);
-    raw.resize(size_t((tensor.elements() + each - 1) / each));
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      raw[size_t(i / each)] |= char((tensor.data()[i] & ((1 << bits) - 1))
-                                    << (bits * int(i % each)));
-  }
-  file.set_raw_data(std::move(raw));
-  if (file.ByteSizeLong() > size_t(std::numeric_limits<int>::max()))
-    return Status::error("cannot write '" + path +
-                         "': a .pb file holds at most 2 GiB; use .npz");
-  return writeFile(path, file.SerializeAsString());
 }
 
 } // namespace partita::runtime

@@ -41,9 +41,6 @@ Expected<std::vector<Tensor>> readSequenceProto(const std::string &path);
 Expected<std::optional<std::vector<Tensor>>>
 readOptionalProto(const std::string &path);
 
-/// Writes `tensor` (in raw_data) beside `path` and renames it.
-Status writeTensorProto(const std::string &path, const NamedTensor &tensor);
-
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_IO_TENSORPROTOFILE_H

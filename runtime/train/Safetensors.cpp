@@ -8,7 +8,6 @@
 #include "runtime/train/Safetensors.h"
 
 #include "runtime/base/MappedFile.h"
-#include "runtime/io/PendingFile.h"
 #include "runtime/train/SafetensorsHeader.h"
 
 #include <algorithm>
@@ -190,17 +189,6 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
       status = bytes ? sink(*bytes) : bytes.status();
     }
   return status;
-}
-
-Status writeSafetensors(const std::string &path,
-                        const std::vector<TensorBytes> &tensors,
-                        const std::map<std::string, std::string> &metadata) {
-  std::unique_ptr<PendingFile> file = PARTITA_TRY(PendingFile::create(path));
-  Status status = writeSafetensors(
-      tensors, metadata,
-      [&](std::span<const uint8_t> bytes) { return file->write(bytes); },
-      "'" + path + "'");
-  return status.ok() ? file->commit(/*sync=*/true) : status;
 }
 
 } // namespace partita::runtime::train

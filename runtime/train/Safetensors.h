@@ -71,11 +71,6 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
                         const std::map<std::string, std::string> &metadata,
                         const ByteSink &sink, const std::string &where);
 
-/// The same to a file, which appears only when it is complete and on the disk.
-Status writeSafetensors(const std::string &path,
-                        const std::vector<TensorBytes> &tensors,
-                        const std::map<std::string, std::string> &metadata);
-
 } // namespace partita::runtime::train
 
 #endif // PARTITA_RUNTIME_TRAIN_SAFETENSORS_H

@@ -27,11 +27,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/unit/io/WriteTensorProto.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include "runtime/io/Npy.h"
 #include "runtime/io/PendingFile.h"
-#include "runtime/io/TensorProtoFile.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -144,10 +144,10 @@ bool writeNpy(const std::string &path, const Tensor &tensor) {
 bool writeSet(const std::string &folder, const Tensor &input,
               const Tensor &output) {
   std::filesystem::create_directories(folder);
-  return check(
-             runtime::writeTensorProto(folder + "/input_0.pb", {"x", input})) &&
-         check(runtime::writeTensorProto(folder + "/output_0.pb",
-                                         {"layers/y:0", output}));
+  return check(runtime::testing::writeTensorProto(folder + "/input_0.pb",
+                                                  {"x", input})) &&
+         check(runtime::testing::writeTensorProto(folder + "/output_0.pb",
+                                                  {"layers/y:0", output}));
 }
 
 bool makeAll(const std::string &folder) {

@@ -68,11 +68,10 @@ TEST(Idx, copiesSamplesInAnyOrder) {
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
   std::string copied(6, '\0');
   auto *to = reinterpret_cast<uint8_t *>(copied.data());
-  const int64_t indices[] = {2, 0, 2};
-  ASSERT_TRUE((*dataset)->copySamples(indices, to).ok());
+  for (int i = 0; const int64_t index : {2, 0, 2})
+    ASSERT_TRUE((*dataset)->copySample(index, to + 2 * i++).ok());
   EXPECT_EQ(copied, "efabef");
-  const int64_t wrong[] = {0, 3};
-  expectError((*dataset)->copySamples(wrong, to), "'x' has no sample 3");
+  expectError((*dataset)->read(0, 4, to), "'x' has no sample 3");
   expectError((*dataset)->read(-1, 1, to), "no sample -1");
   expectError((*dataset)->read(2, 2, to), "no sample 3");
   expectError((*dataset)->read(0, INT64_MAX, to), "it has 3");

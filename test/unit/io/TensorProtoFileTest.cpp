@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Support.h"
+#include "WriteTensorProto.h"
 
 #include "runtime/io/TensorProtoFile.h"
 

@@ -7,6 +7,7 @@
 
 #include "test/unit/io/Support.h"
 
+#include "runtime/io/PendingFile.h"
 #include "runtime/train/Safetensors.h"
 
 using namespace partita;
@@ -103,7 +104,13 @@ TEST(Safetensors, keepsEveryType) {
                        bytesOf(bytes).first(size_t(2 * elementBytes(type)))});
   Folder folder;
   const std::string path = folder.file("all.safetensors");
-  ASSERT_TRUE(writeSafetensors(path, tensors, {}).ok());
+  auto pending = PendingFile::create(path);
+  ASSERT_TRUE(pending.ok());
+  auto sink = [&](std::span<const uint8_t> part) {
+    return (*pending)->write(part);
+  };
+  ASSERT_TRUE(writeSafetensors(tensors, {}, sink, "'x'").ok());
+  ASSERT_TRUE((*pending)->commit().ok());
   Expected<Safetensors> read = readSafetensors(path);
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_EQ(read->tensors.size(), std::size(types));
