@@ -326,11 +326,9 @@ partita_status partita_submit_sequence(partita_model *model, int sequence,
   return guardModel(model, [&] {
     if (!ticket)
       return Status::error("there is no place for the ticket");
-    Expected<uint64_t> given =
-        model->submit(sizes, inputs, samples, outputs, sequence);
-    if (given)
-      *ticket = *given;
-    return given.status();
+    *ticket =
+        PARTITA_TRY(model->submit(sizes, inputs, samples, outputs, sequence));
+    return Status();
   });
 }
 

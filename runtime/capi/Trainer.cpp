@@ -123,8 +123,7 @@ Status partita_trainer::open(const partita_trainer_options &options) {
   seed = options.seed;
   allow_changes = options.allow_changes != 0;
   trainer->setSeed(seed);
-  if (auto drawn = trainer->drawInitialStates(); !drawn)
-    return drawn.status();
+  PARTITA_TRY(trainer->drawInitialStates().status());
   remark = trainer->remark();
   describeInputs();
   return Status();

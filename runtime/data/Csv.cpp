@@ -258,20 +258,18 @@ Expected<Tensor> readRows(Reader &reader, const Columns &columns, DType dtype,
   const int64_t byLength =
       int64_t(text.size()) / int64_t(columns.names.size()) + 1;
   const int64_t byEnds = std::count(text.begin(), text.end(), '\n') + 1;
-  Expected<Tensor> room =
-      Tensor::allocate(dtype, {std::min(byLength, byEnds), columns.chosen});
-  if (!room)
-    return room;
+  Tensor room = PARTITA_TRY(
+      Tensor::allocate(dtype, {std::min(byLength, byEnds), columns.chosen}));
   int64_t rows = 0;
-  T *row = reinterpret_cast<T *>(room->mutableData());
+  T *row = reinterpret_cast<T *>(room.mutableData());
   for (reader.skipEmptyLines(); !reader.atEnd(); reader.skipEmptyLines()) {
     PARTITA_TRY(readLine(reader, columns, row));
     row += columns.chosen;
     ++rows;
   }
-  const uint8_t *numbers = room->data();
+  const uint8_t *numbers = room.data();
   return Tensor::refer(dtype, {rows, columns.chosen}, numbers,
-                       std::make_shared<Tensor>(std::move(*room)));
+                       std::make_shared<Tensor>(std::move(room)));
 }
 
 } // namespace

@@ -165,10 +165,8 @@ Expected<DatasetPointer> openDataset(const std::string &path,
   if (!format->hasWindows && (options.window || options.stride))
     return cannotRead(file, what + " has no tokens; leave out '" +
                                 (options.window ? "window" : "stride") + "'");
-  Expected<DatasetPointer> dataset = format->open(file, options);
-  if (!dataset)
-    return dataset;
-  const DType dtype = (*dataset)->dtype();
+  DatasetPointer dataset = PARTITA_TRY(format->open(file, options));
+  const DType dtype = dataset->dtype();
   if (!format->choosesType && options.dtype && *options.dtype != dtype)
     return cannotRead(
         file, "it holds " + std::string(abi::EnumNameDType(dtype)) + ", not " +

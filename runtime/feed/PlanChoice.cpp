@@ -81,12 +81,10 @@ Expected<Tensor> resized(const Tensor &tensor,
                          const std::vector<int64_t> &shape) {
   if (tensor.shape() == shape)
     return tensor;
-  Expected<Tensor> made = Tensor::allocate(tensor.dtype(), shape);
-  if (!made)
-    return made;
-  if (made->bytes())
-    std::memset(made->mutableData(), 0, size_t(made->bytes()));
-  copyCommon(tensor, *made);
+  Tensor made = PARTITA_TRY(Tensor::allocate(tensor.dtype(), shape));
+  if (made.bytes())
+    std::memset(made.mutableData(), 0, size_t(made.bytes()));
+  copyCommon(tensor, made);
   return made;
 }
 

@@ -108,12 +108,10 @@ Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
   for (size_t i = 0; i < inputs.size(); ++i) {
     whole.push_back(PARTITA_TRY(choice.pad(chosen, i, inputs[i])));
   }
-  Expected<uint64_t> ticket = stream.submit(whole);
-  if (!ticket)
-    return ticket;
+  const uint64_t ticket = PARTITA_TRY(stream.submit(whole));
   std::lock_guard<std::mutex> lock(mutex);
-  padded.emplace(numbered(*ticket), Padded{chosen, outputs});
-  return numbered(*ticket);
+  padded.emplace(numbered(ticket), Padded{chosen, outputs});
+  return numbered(ticket);
 }
 
 Status PlanStreams::wait(uint64_t ticket) {

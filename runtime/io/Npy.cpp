@@ -165,10 +165,8 @@ Expected<Tensor> parse(std::span<const uint8_t> bytes,
   const bool reorder = header.fortranOrder && header.shape.size() > 1;
   if (!reorder && !format.swap && !normalise)
     return mapped;
-  Expected<Tensor> owned = Tensor::allocate(format.dtype, header.shape);
-  if (!owned)
-    return owned;
-  uint8_t *data = owned->mutableData();
+  Tensor owned = PARTITA_TRY(Tensor::allocate(format.dtype, header.shape));
+  uint8_t *data = owned.mutableData();
   if (*count == 0)
     return owned;
   if (reorder)

@@ -152,10 +152,8 @@ Expected<NamedTensor> convert(const io::TensorFile &file) {
     return Status::error("its shape " + shapeText(shape) +
                          " has more elements than the file holds");
   Tensor tensor = PARTITA_TRY(Tensor::allocate(dtype, std::move(shape)));
-  Status status = file.has_raw_data() ? fillFromRaw(file, tensor)
-                                      : fillFromFields(file, tensor);
-  if (!status.ok())
-    return status;
+  PARTITA_TRY(file.has_raw_data() ? fillFromRaw(file, tensor)
+                                  : fillFromFields(file, tensor));
   if (dtype == DType::boolean)
     for (int64_t i = 0; i < tensor.elements(); ++i)
       tensor.mutableData()[i] = tensor.data()[i] != 0;

@@ -130,24 +130,18 @@ Status CheckpointFolder::save(const Progress &progress,
   if (calls.mkdir(folder.c_str()) == 0) {
     const std::filesystem::path above =
         std::filesystem::path(folder + "/").parent_path().parent_path();
-    Status status = syncFolder(calls, above.empty() ? "." : above.string());
-    if (!status.ok())
-      return status;
+    PARTITA_TRY(syncFolder(calls, above.empty() ? "." : above.string()));
   } else if (errno != EEXIST) {
     return diskError("create", folder);
   }
   FolderLock lock;
-  Status status = lock.take(folder);
-  if (status.ok())
-    status = maySaveAfter(progress.step);
-  if (status.ok())
-    status = removeLeftovers();
-  if (!status.ok())
-    return status;
+  PARTITA_TRY(lock.take(folder));
+  PARTITA_TRY(maySaveAfter(progress.step));
+  PARTITA_TRY(removeLeftovers());
 
   const std::string name = nameOf(progress.step);
   const std::string partial = path(std::string(kPartial) + name);
-  status = write(partial, progress, states);
+  Status status = write(partial, progress, states);
   if (status.ok())
     status = publish(partial, path(name));
   if (!status.ok()) {

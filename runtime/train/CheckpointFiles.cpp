@@ -191,10 +191,8 @@ Status compareIdentity(const Checkpoint &checkpoint, const Identity &expected) {
 
 Expected<Checkpoint> loadCheckpoint(const std::string &folder,
                                     const Identity &identity) {
-  Expected<Checkpoint> checkpoint = readCheckpointFiles(folder);
-  if (!checkpoint)
-    return checkpoint.status();
-  PARTITA_TRY(compareIdentity(*checkpoint, identity));
+  Checkpoint checkpoint = PARTITA_TRY(readCheckpointFiles(folder));
+  PARTITA_TRY(compareIdentity(checkpoint, identity));
   return checkpoint;
 }
 

@@ -125,13 +125,9 @@ Status writeCopy(Copy &copy) {
                                        copy.content->size());
   uint64_t at = 0;
   for (const ModelPatch *patch : copy.patches) {
-    Status status = copy.file->write(bytes.subspan(at, patch->offset - at));
-    if (!status.ok())
-      return status;
-    const Expected<Content::Bytes> trained = patch->bytes.get();
-    status = trained ? copy.file->write(*trained) : trained.status();
-    if (!status.ok())
-      return status;
+    PARTITA_TRY(copy.file->write(bytes.subspan(at, patch->offset - at)));
+    const Content::Bytes trained = PARTITA_TRY(patch->bytes.get());
+    PARTITA_TRY(copy.file->write(trained));
     at = patch->offset + patch->bytes.size();
   }
   return copy.file->write(bytes.subspan(at));
@@ -149,9 +145,7 @@ Status exportModel(const std::string &original,
     if (!added)
       return Status::error("the model's file " + inQuotes(part.file) +
                            " is there twice");
-    Status status = openPart(original, part, output, copy->second);
-    if (!status.ok())
-      return status;
+    PARTITA_TRY(openPart(original, part, output, copy->second));
   }
   if (!copies.contains(""))
     return Status::error("the size and hash of " + inQuotes(original) +

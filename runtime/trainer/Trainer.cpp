@@ -325,10 +325,8 @@ Trainer::Impl::load(const std::shared_ptr<const Artifact> &artifact,
     if (all) {
       carrier = PARTITA_TRY(all->communicator(artifact));
     }
-    auto made = Session::create(artifact, wanted, carrier);
-    if (made)
-      session = std::move(*made);
-    return made.status();
+    session = PARTITA_TRY(Session::create(artifact, wanted, carrier));
+    return Status();
   };
   PARTITA_TRY(agree(all, create()));
   if (carrier)

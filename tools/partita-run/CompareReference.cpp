@@ -45,13 +45,11 @@ Expected<Tensor> permute(const Tensor &tensor, const std::vector<int> &order) {
     shape[d] = tensor.shape()[size_t(order[d])];
     strides[d] = old[size_t(order[d])];
   }
-  Expected<Tensor> made = Tensor::allocate(tensor.dtype(), shape);
-  if (!made)
-    return made;
+  Tensor made = PARTITA_TRY(Tensor::allocate(tensor.dtype(), shape));
   const int64_t size = runtime::elementBytes(tensor.dtype());
   std::vector<int64_t> at(rank, 0);
   for (int64_t i = 0, from = 0; i < tensor.elements(); ++i) {
-    std::memcpy(made->mutableData() + i * size, tensor.data() + from * size,
+    std::memcpy(made.mutableData() + i * size, tensor.data() + from * size,
                 size_t(size));
     for (size_t d = rank; d-- > 0;) {
       from += strides[d];
@@ -78,13 +76,11 @@ Expected<Tensor> widenHalves(const Tensor &tensor) {
   const abi::DType dtype = tensor.dtype();
   if (dtype != abi::DType::f16 && dtype != abi::DType::bf16)
     return tensor;
-  Expected<Tensor> made = Tensor::allocate(abi::DType::f32, tensor.shape());
-  if (!made)
-    return made;
+  Tensor made = PARTITA_TRY(Tensor::allocate(abi::DType::f32, tensor.shape()));
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     const auto wide = static_cast<float>(
         runtime::toDouble(dtype, tensor.data() + i * sizeof(uint16_t)));
-    std::memcpy(made->mutableData() + i * int64_t(sizeof(float)), &wide,
+    std::memcpy(made.mutableData() + i * int64_t(sizeof(float)), &wide,
                 sizeof wide);
   }
   return made;

@@ -199,11 +199,8 @@ Status Job::dealGpus(const Model &model) {
   gpuPlaces.assign(isGpu.size(), 0);
   if (std::find(isGpu.begin(), isGpu.end(), true) == isGpu.end())
     return Status();
-  Expected<std::vector<int>> places =
-      runtime::nccl::dealGpus(isGpu, impl->processes());
-  if (places)
-    gpuPlaces = std::move(*places);
-  return places.status();
+  gpuPlaces = PARTITA_TRY(runtime::nccl::dealGpus(isGpu, impl->processes()));
+  return Status();
 }
 
 Expected<std::shared_ptr<runtime::Communicator>>

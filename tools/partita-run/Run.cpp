@@ -176,11 +176,9 @@ Status load(Context &context) {
       context.plans.planCount() > 1 ||
       !placesOf(options, context.model).empty() ||
       !Stream::suits(context.model)) {
-    Expected<std::unique_ptr<Session>> session =
-        loadSession(options, context.model, context.job);
-    if (session)
-      context.session = std::move(*session);
-    return session.status();
+    context.session =
+        PARTITA_TRY(loadSession(options, context.model, context.job));
+    return Status();
   }
   partita_options given;
   partita_default_options(&given);
@@ -190,13 +188,9 @@ Status load(Context &context) {
   given.trust_weights = options.trustWeights;
   given.timeout_s = options.timeout;
   given.cpu_level = options.cpuLevel;
-  Expected<std::unique_ptr<Embedded>> embedded =
-      Embedded::open(context.model, given);
-  if (embedded) {
-    remark((*embedded)->remark());
-    context.embedded = std::move(*embedded);
-  }
-  return embedded.status();
+  context.embedded = PARTITA_TRY(Embedded::open(context.model, given));
+  remark(context.embedded->remark());
+  return Status();
 }
 
 bool keepsNan(const Context &context) {
@@ -335,23 +329,17 @@ Expected<InputTensors> prepareInputs(const Options &options,
                                      const PlanChoice::Choice &choice,
                                      Job &job) {
   const Model &model = plans.model(choice.plan);
-  Expected<InputTensors> inputs = readInputs(model, options.inputs);
-  if (!inputs)
-    return inputs;
-  for (size_t i = 0; choice.padded && i < inputs->size(); ++i)
-    if (std::optional<Tensor> &input = (*inputs)[i]) {
+  InputTensors inputs = PARTITA_TRY(readInputs(model, options.inputs));
+  for (size_t i = 0; choice.padded && i < inputs.size(); ++i)
+    if (std::optional<Tensor> &input = inputs[i]) {
       input = PARTITA_TRY(plans.pad(choice, i, *input));
     }
-  Status status = options.measures()
-                      ? makeUpMissing(model, model.microBatches, *inputs)
-                      : checkComplete(model, *inputs);
-  if (!status.ok())
-    return status;
-  Feed feed = PARTITA_TRY(Feed::create(model, *inputs, job.devices()));
+  PARTITA_TRY(options.measures()
+                  ? makeUpMissing(model, model.microBatches, inputs)
+                  : checkComplete(model, inputs));
+  Feed feed = PARTITA_TRY(Feed::create(model, inputs, job.devices()));
   if (!options.measures())
-    status = Collector::create(model, feed, job.devices()).status();
-  if (!status.ok())
-    return status;
+    PARTITA_TRY(Collector::create(model, feed, job.devices()).status());
   return inputs;
 }
 

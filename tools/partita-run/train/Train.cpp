@@ -178,8 +178,7 @@ private:
   Status setStates() {
     PARTITA_TRY(checkFolderOf(options.profile));
     if (!options.calibrate.empty())
-      if (auto machine = readMachine(options, *model, job); !machine)
-        return machine.status();
+      PARTITA_TRY(readMachine(options, *model, job).status());
     if (!options.training.exportTo.empty() && job.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
@@ -216,8 +215,7 @@ private:
           openData(*trainer, options.training.evalData, "--eval-data"));
       PARTITA_TRY(describe(evalInputs, evalSamplesSaid));
       // What is wrong with it should not be found after an epoch.
-      if (auto tried = evaluation(); !tried)
-        return tried.status();
+      PARTITA_TRY(evaluation().status());
       const std::string &metric = options.training.keepBest;
       if (!metric.empty() && metric != "eval_loss" && !trainer->countsLabels())
         return Status::error("--keep-best " + metric +
@@ -232,10 +230,8 @@ private:
                   std::string &said) const {
     if (!job.distributed())
       return Status();
-    auto text = samplesText(inputs);
-    if (text)
-      said = *text;
-    return text.status();
+    said = PARTITA_TRY(samplesText(inputs));
+    return Status();
   }
 
   Status compareSamples() {
