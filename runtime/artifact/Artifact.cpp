@@ -94,8 +94,8 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
 }
 
 Status Artifact::Impl::mapWeights(const Section &section) {
-  for (int64_t i = 0; i < length(plan->weights()); ++i)
-    PARTITA_TRY(mapWeight(*plan->weights()->Get(i), section));
+  for (const abi::Weight &weight : each(plan->weights()))
+    PARTITA_TRY(mapWeight(weight, section));
   return Status();
 }
 
@@ -133,8 +133,7 @@ static bool isCutAlike(const abi::State &a, const abi::State &b) {
   if (length(a.cuts()) != length(b.cuts()))
     return false;
   for (int64_t i = 0; i < length(a.cuts()); ++i) {
-    const abi::Cut &x = *a.cuts()->Get(static_cast<unsigned>(i)),
-                   &y = *b.cuts()->Get(static_cast<unsigned>(i));
+    const abi::Cut &x = at(a.cuts(), i), &y = at(b.cuts(), i);
     if (x.dim() != y.dim() || x.blocks() != y.blocks() ||
         x.part() != y.part() ||
         !std::equal(x.axes()->begin(), x.axes()->end(), y.axes()->begin(),
@@ -160,10 +159,9 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
     if (plan.devices()->Get(i)->kind() != other.devices()->Get(i)->kind())
       return "is for devices of other kinds";
   std::map<std::string, const abi::State *> others;
-  for (int64_t i = 0; i < length(other.states()); ++i)
-    others[nameOf(other.states()->Get(i)->name())] = other.states()->Get(i);
-  for (int64_t i = 0; i < length(plan.states()); ++i) {
-    const abi::State &state = *plan.states()->Get(i);
+  for (const abi::State &state : each(other.states()))
+    others[nameOf(state.name())] = &state;
+  for (const abi::State &state : each(plan.states())) {
     const auto found = others.find(nameOf(state.name()));
     const bool isCarried = state.role() == abi::StateRole::carried;
     // Of the whole, and of what a device has.
@@ -193,8 +191,7 @@ checkPadding(const std::string &path, const Section &section,
              const std::vector<std::shared_ptr<const Artifact>> &artifacts) {
   std::vector<std::pair<size_t, size_t>> taken; // begin and end
   for (const auto &artifact : artifacts)
-    for (int64_t i = 0; i < length(artifact->plan().weights()); ++i) {
-      const abi::Weight &weight = *artifact->plan().weights()->Get(i);
+    for (const abi::Weight &weight : each(artifact->plan().weights())) {
       if (length(weight.file()) == 0)
         taken.emplace_back(weight.offset(), weight.offset() + weight.bytes());
     }

@@ -69,7 +69,7 @@ inline int64_t groupSize(const abi::Plan &plan,
     for (int64_t other = 0; other < i; ++other)
       if (axes->Get(static_cast<unsigned>(other)) == axis)
         return 0;
-    size *= plan.axes()->Get(static_cast<unsigned>(axis))->size();
+    size *= at(plan.axes(), axis).size();
   }
   return size;
 }

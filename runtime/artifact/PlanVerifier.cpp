@@ -35,32 +35,29 @@ public:
       return "has no device";
     for (const auto *ports :
          {plan.inputs(), plan.outputs(), plan.bound_inputs()})
-      for (int64_t i = 0; i < length(ports); ++i)
-        if (std::string e = portError(*ports->Get(i)); !e.empty())
-          return "input or output " + quoted(ports->Get(i)->name()) + " " + e;
-    for (int64_t i = 0; i < length(plan.collections()); ++i)
-      if (std::string e = collectionError(*plan.collections()->Get(i));
-          !e.empty())
-        return "input or output " + quoted(plan.collections()->Get(i)->name()) +
-               " " + e;
+      for (const abi::Port &port : each(ports))
+        if (std::string e = portError(port); !e.empty())
+          return "input or output " + quoted(port.name()) + " " + e;
+    for (const abi::Collection &collection : each(plan.collections()))
+      if (std::string e = collectionError(collection); !e.empty())
+        return "input or output " + quoted(collection.name()) + " " + e;
     for (int64_t i = 0; i < length(plan.checks()); ++i)
       if (std::string e = checkError(*plan.checks()->Get(i)); !e.empty())
         return "check " + number(i) + " " + e;
-    for (int64_t i = 0; i < length(plan.weights()); ++i)
-      if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
-        return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
+    for (const abi::Weight &weight : each(plan.weights()))
+      if (std::string e = weightError(weight); !e.empty())
+        return "weight " + quoted(weight.name()) + " " + e;
     std::set<std::string_view> states;
-    for (int64_t i = 0; i < length(plan.states()); ++i) {
-      const abi::State &state = *plan.states()->Get(i);
+    for (const abi::State &state : each(plan.states())) {
       std::string e = stateError(state);
       if (e.empty() && !states.insert(text(state.name())).second)
         e = "has the name of another one";
       if (!e.empty())
         return "state " + quoted(state.name()) + " " + e;
     }
-    for (int64_t i = 0; i < length(plan.states()); ++i)
-      if (std::string e = ringError(*plan.states()->Get(i)); !e.empty())
-        return "state " + quoted(plan.states()->Get(i)->name()) + " " + e;
+    for (const abi::State &state : each(plan.states()))
+      if (std::string e = ringError(state); !e.empty())
+        return "state " + quoted(state.name()) + " " + e;
     for (int64_t i = 0; i < length(plan.kernels()); ++i)
       if (std::string e = kernelError(*plan.kernels()->Get(i)); !e.empty())
         return "kernel " + number(i) + " " + e;
@@ -100,16 +97,15 @@ private:
   }
 
   std::string dimensionsError() const {
-    for (int64_t i = 0; i < length(plan.dimensions()); ++i) {
-      const abi::Dimension &dimension = *plan.dimensions()->Get(i);
+    for (const abi::Dimension &dimension : each(plan.dimensions())) {
       if (!length(dimension.name()) ||
           !inRange(dimension.size(), kLargestRegion))
         return "has a dimension without a name, or of an impossible size";
     }
     if (!length(plan.mask()))
       return "";
-    for (int64_t i = 0; i < length(plan.inputs()); ++i)
-      if (std::string(text(plan.inputs()->Get(i)->name())) == text(plan.mask()))
+    for (const abi::Port &input : each(plan.inputs()))
+      if (std::string(text(input.name())) == text(plan.mask()))
         return "";
     return "has the mask " + quoted(plan.mask()) + ", which is no input";
   }
@@ -125,10 +121,10 @@ private:
     if (plan.micro_batches() != 1 || length(plan.mask()))
       return "has micro-batches or a mask, and samples that cannot be split";
     for (const auto *ports : {plan.inputs(), plan.outputs()})
-      for (int64_t i = 0; i < length(ports); ++i)
-        if (ports->Get(i)->batch_axis() >= 0)
-          return "counts samples along an axis of " +
-                 quoted(ports->Get(i)->name()) + ", which cannot be split";
+      for (const abi::Port &port : each(ports))
+        if (port.batch_axis() >= 0)
+          return "counts samples along an axis of " + quoted(port.name()) +
+                 ", which cannot be split";
     return "";
   }
 
@@ -300,8 +296,7 @@ private:
         length(live->shape()) != 1 || live->shape()->Get(0) != count ||
         live->batch_axis() != -1 || live->per_step())
       return "has no input that says of which sequences a step is";
-    for (int64_t i = 0; i < length(plan.states()); ++i) {
-      const abi::State &state = *plan.states()->Get(i);
+    for (const abi::State &state : each(plan.states())) {
       if (state.role() != abi::StateRole::carried)
         continue;
       bool isShared = length(state.shape()) &&

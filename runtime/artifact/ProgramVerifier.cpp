@@ -51,9 +51,9 @@ public:
       if (std::string e = instructionError(program.load()->Get(i), true);
           !e.empty())
         return "load instruction " + number(i) + " " + e;
-    for (int64_t i = 0; i < length(program.units()); ++i)
-      if (std::string e = unitError(*program.units()->Get(i)); !e.empty())
-        return "unit " + quoted(program.units()->Get(i)->name()) + " " + e;
+    for (const abi::Unit &unit : each(program.units()))
+      if (std::string e = unitError(unit); !e.empty())
+        return "unit " + quoted(unit.name()) + " " + e;
     for (int64_t i = 0; i < length(program.actions()); ++i)
       if (std::string e = actionError(i); !e.empty())
         return "action " + number(i) + " " + e;

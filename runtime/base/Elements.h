@@ -93,6 +93,31 @@ template <typename Vector> int64_t length(const Vector *vector) {
   return vector ? static_cast<int64_t>(vector->size()) : 0;
 }
 
+/// An element of a vector of tables, or of structs.
+template <typename Vector> const auto &at(const Vector *vector, int64_t i) {
+  return *vector->Get(static_cast<flatbuffers::uoffset_t>(i));
+}
+
+/// A vector of tables, or of structs, as a range of references.
+template <typename Vector> struct ElementRange {
+  struct Iterator {
+    const Vector *vector;
+    int64_t i;
+    const auto &operator*() const { return at(vector, i); }
+    void operator++() { ++i; }
+    bool operator==(const Iterator &other) const { return i == other.i; }
+  };
+  const Vector *vector;
+
+  Iterator begin() const { return {vector, 0}; }
+  Iterator end() const { return {vector, length(vector)}; }
+};
+
+/// The elements of such a vector; none if it is absent.
+template <typename Vector> ElementRange<Vector> each(const Vector *vector) {
+  return {vector};
+}
+
 /// Whether a vector of 8-byte numbers is aligned. The verifier of FlatBuffers
 /// does not check that. An empty vector may begin anywhere, because FlatBuffers
 /// does not align it.

@@ -19,8 +19,7 @@ namespace {
 /// Index of the axis "data" of Plan.axes; -1: there is none.
 int dataAxis(const abi::Plan &plan) {
   for (int64_t i = 0; i < length(plan.axes()); ++i)
-    if (std::string_view(
-            text(plan.axes()->Get(static_cast<unsigned>(i))->name())) == "data")
+    if (std::string_view(text(at(plan.axes(), i).name())) == "data")
       return static_cast<int>(i);
   return -1;
 }
@@ -28,8 +27,8 @@ int dataAxis(const abi::Plan &plan) {
 } // namespace
 
 Mesh::Mesh(const abi::Plan &plan) : data(dataAxis(plan)) {
-  for (int64_t i = 0; i < length(plan.axes()); ++i)
-    sizes.push_back(plan.axes()->Get(static_cast<unsigned>(i))->size());
+  for (const abi::Axis &axis : each(plan.axes()))
+    sizes.push_back(axis.size());
   strides.resize(sizes.size());
   for (size_t i = sizes.size(); i-- > 0; count *= sizes[i])
     strides[i] = count;
@@ -37,7 +36,7 @@ Mesh::Mesh(const abi::Plan &plan) : data(dataAxis(plan)) {
     replica_count = sizes[static_cast<size_t>(data)];
   devices.assign(static_cast<size_t>(length(plan.programs())) * count, -1);
   for (int64_t i = 0; i < length(plan.devices()); ++i) {
-    const abi::Device &device = *plan.devices()->Get(static_cast<unsigned>(i));
+    const abi::Device &device = at(plan.devices(), i);
     int position = 0;
     for (size_t axis = 0; axis < sizes.size(); ++axis)
       position +=
@@ -87,17 +86,16 @@ std::vector<std::vector<int>> Mesh::groups(int program,
 int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes) {
   int size = 1;
   for (int axis : axes)
-    size *= plan.axes()->Get(static_cast<unsigned>(axis))->size();
+    size *= at(plan.axes(), axis).size();
   return size;
 }
 
 int placeInGroup(const abi::Plan &plan, int device,
                  const flatbuffers::Vector<int> &axes) {
-  const abi::Device &found =
-      *plan.devices()->Get(static_cast<unsigned>(device));
+  const abi::Device &found = at(plan.devices(), device);
   int place = 0;
   for (int axis : axes)
-    place = place * plan.axes()->Get(static_cast<unsigned>(axis))->size() +
+    place = place * at(plan.axes(), axis).size() +
             found.coordinate()->Get(static_cast<unsigned>(axis));
   return place;
 }
@@ -111,8 +109,7 @@ int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective) {
 
 int stepMicroBatches(const abi::Plan &plan) {
   const int axis = dataAxis(plan);
-  return plan.micro_batches() *
-         (axis < 0 ? 1 : plan.axes()->Get(static_cast<unsigned>(axis))->size());
+  return plan.micro_batches() * (axis < 0 ? 1 : at(plan.axes(), axis).size());
 }
 
 } // namespace partita::runtime

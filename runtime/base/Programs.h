@@ -19,17 +19,27 @@ namespace partita::runtime {
 
 /// The program that device `device` of the plan executes.
 inline const abi::Program &programOf(const abi::Plan &plan, int device) {
-  const int program =
-      plan.devices()->Get(static_cast<unsigned>(device))->program();
-  return *plan.programs()->Get(static_cast<unsigned>(program));
+  return at(plan.programs(), at(plan.devices(), device).program());
 }
 
 /// Action `index` of a program.
 inline abi::ProgramAction actionOf(const abi::Program &program, int64_t index) {
-  const abi::Action &action =
-      *program.actions()->Get(static_cast<unsigned>(index));
+  const abi::Action &action = at(program.actions(), index);
   return {static_cast<abi::ActionKind>(action.kind()), action.micro_batch(),
           action.subject(), action.slot()};
+}
+
+/// Visits the instructions of a program's units, and before them those of its
+/// load if `with_load`.
+template <typename Visit>
+void forEachInstruction(const abi::Program &program, bool with_load,
+                        const Visit &visit) {
+  if (with_load)
+    for (const abi::Instruction &instruction : each(program.load()))
+      visit(instruction);
+  for (const abi::Unit &unit : each(program.units()))
+    for (const abi::Instruction &instruction : each(unit.instructions()))
+      visit(instruction);
 }
 
 } // namespace partita::runtime

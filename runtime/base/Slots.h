@@ -66,13 +66,12 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
          {recurrent->lengths(), recurrent->initial(), recurrent->initial_cell(),
           recurrent->peepholes(), recurrent->hidden_bias()})
       view(used, false);
-  for (int64_t i = 0; i < length(call->post_ops()); ++i) {
-    const abi::PostOp *post = call->post_ops()->Get(i);
-    view(post->view(), false);
+  for (const abi::PostOp &post : each(call->post_ops())) {
+    view(post.view(), false);
     const abi::View *result = last >= 0 ? call->operands()->Get(last) : nullptr;
-    if (post->kind() == abi::PostOpKind::sum && result)
-      visit(SlotUse{post->before() < 0 ? result->slot() : post->before(),
-                    result, false});
+    if (post.kind() == abi::PostOpKind::sum && result)
+      visit(SlotUse{post.before() < 0 ? result->slot() : post.before(), result,
+                    false});
   }
   if (last >= 0)
     view(call->operands()->Get(last), true);

@@ -31,10 +31,8 @@ std::vector<int64_t> shapeOf(const abi::State &state) {
 
 std::vector<int64_t> partShape(const abi::State &state) {
   std::vector<int64_t> shape = shapeOf(state);
-  for (int64_t i = 0; i < length(state.cuts()); ++i) {
-    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+  for (const abi::Cut &cut : each(state.cuts()))
     shape[static_cast<size_t>(cut.dim())] = cut.part();
-  }
   return shape;
 }
 
@@ -175,8 +173,7 @@ bool isOfSeveral(const abi::Plan &several, const abi::Plan &one) {
 
 std::string cutsError(const abi::Plan &plan, const abi::State &state) {
   std::set<int> axes, dims;
-  for (int64_t i = 0; i < length(state.cuts()); ++i) {
-    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+  for (const abi::Cut &cut : each(state.cuts())) {
     if (cut.dim() < 0 || cut.dim() >= length(state.shape()) ||
         !dims.insert(cut.dim()).second)
       return "is cut in dimension " + std::to_string(cut.dim()) +
@@ -213,8 +210,7 @@ StatePart::StatePart(const abi::Plan &plan, const abi::State &state, int device)
     places.emplace_back(static_cast<size_t>(size));
     std::iota(places.back().begin(), places.back().end(), 0);
   }
-  for (int64_t i = 0; i < length(state.cuts()); ++i) {
-    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+  for (const abi::Cut &cut : each(state.cuts())) {
     const auto dim = static_cast<size_t>(cut.dim());
     const int64_t block = whole[dim] / cut.blocks(),
                   of_block = cut.part() / cut.blocks(),

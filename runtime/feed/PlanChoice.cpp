@@ -69,9 +69,9 @@ void copyCommon(const Tensor &from, Tensor &to) {
 }
 
 std::optional<int64_t> sizeOf(const abi::Plan &plan, const std::string &name) {
-  for (unsigned i = 0; i < length(plan.dimensions()); ++i)
-    if (name == runtime::text(plan.dimensions()->Get(i)->name()))
-      return plan.dimensions()->Get(i)->size();
+  for (const abi::Dimension &dimension : runtime::each(plan.dimensions()))
+    if (name == runtime::text(dimension.name()))
+      return dimension.size();
   return std::nullopt;
 }
 

@@ -29,18 +29,16 @@ public:
         released.insert({action.subject, action.micro_batch});
     for (int64_t i = 0; i < length(program.actions()); ++i)
       visit(actionOf(program, i));
-    for (int64_t i = 0; i < length(program.units()); ++i)
-      visit(*program.units()->Get(static_cast<unsigned>(i)));
-    for (int64_t i = 0; i < length(program.load()); ++i)
-      forEachSlot(*program.load()->Get(static_cast<unsigned>(i)),
-                  [&](const SlotUse &use) {
-                    uses[static_cast<size_t>(use.slot)].other = true;
-                  });
+    for (const abi::Unit &unit : each(program.units()))
+      visit(unit);
+    for (const abi::Instruction &instruction : each(program.load()))
+      forEachSlot(instruction, [&](const SlotUse &use) {
+        uses[static_cast<size_t>(use.slot)].other = true;
+      });
     std::map<int, DirectPort> found;
     for (size_t slot = 0; slot < uses.size(); ++slot) {
       const Uses &use = uses[slot];
-      const abi::Slot &described =
-          *program.slots()->Get(static_cast<unsigned>(slot));
+      const abi::Slot &described = at(program.slots(), slot);
       const bool isWritable = described.space() == abi::Space::arena ||
                               described.space() == abi::Space::frame;
       if (use.other || !isWritable || described.bytes() == 0 ||
@@ -61,12 +59,12 @@ private:
     bool other = false;   ///< something that needs the slot's own bytes
   };
 
-  Uses *at(int slot) {
+  Uses *usesOf(int slot) {
     return slot < 0 ? nullptr : &uses[static_cast<size_t>(slot)];
   }
 
   void visit(const abi::ProgramAction &action) {
-    Uses *use = at(action.slot);
+    Uses *use = usesOf(action.slot);
     if (!use)
       return;
     if (action.kind == abi::ActionKind::load_input)
@@ -81,30 +79,26 @@ private:
   }
 
   void visit(const abi::Unit &unit) {
-    for (int64_t i = 0; i < length(unit.instructions()); ++i)
-      visit(*unit.instructions()->Get(static_cast<unsigned>(i)));
+    for (const abi::Instruction &instruction : each(unit.instructions()))
+      visit(instruction);
   }
 
   void visit(const abi::Instruction &instruction) {
     forEachSlot(instruction, [&](const SlotUse &use) {
-      at(use.slot)->written |= use.written;
+      usesOf(use.slot)->written |= use.written;
     });
     const abi::Call *call = instruction.work_as_Call();
     if (!call)
       return;
     // The result begins as what another slot left in the same bytes.
-    int result = call->operands()
-                     ->Get(static_cast<unsigned>(length(call->operands()) - 1))
-                     ->slot();
-    for (int64_t i = 0; i < length(call->post_ops()); ++i) {
-      const abi::PostOp &post =
-          *call->post_ops()->Get(static_cast<unsigned>(i));
+    int result = at(call->operands(), length(call->operands()) - 1).slot();
+    for (const abi::PostOp &post : each(call->post_ops())) {
       if (post.kind() != abi::PostOpKind::sum)
         continue;
       if (post.before() < 0 || post.before() == result)
         continue;
-      at(result)->other = true;
-      at(post.before())->other = true;
+      usesOf(result)->other = true;
+      usesOf(post.before())->other = true;
     }
   }
 

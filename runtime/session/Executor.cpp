@@ -128,9 +128,7 @@ Status Executor::prepare() {
     most_events += 1;
     if (action.kind == abi::ActionKind::run)
       most_events += static_cast<size_t>(
-          length(program.units()
-                     ->Get(static_cast<unsigned>(action.subject))
-                     ->instructions()));
+          length(at(program.units(), action.subject).instructions()));
   }
   for (Step &step : steps)
     step.told.resize(told);
@@ -160,31 +158,27 @@ void Executor::prepareSequences() {
     stride = sequenceStride(plan, program);
   size_t most = 0;
   for (int64_t i = 0; !device->isHost() && i < length(plan.states()); ++i)
-    if (plan.states()->Get(static_cast<unsigned>(i))->role() ==
-            abi::StateRole::carried &&
+    if (at(plan.states(), i).role() == abi::StateRole::carried &&
         hasState(static_cast<int>(i)))
-      most = std::max(most, static_cast<size_t>(partBytes(*plan.states()->Get(
-                                static_cast<unsigned>(i)))));
+      most =
+          std::max(most, static_cast<size_t>(partBytes(at(plan.states(), i))));
   zeros.resize(most);
 }
 
 /// Whether the memory of the device that sends on a channel is the host's.
 bool Executor::sendsFromHost(int channel) const {
-  const int sender = mesh.device(
-      plan.channels()->Get(static_cast<unsigned>(channel))->source(), position);
-  const DeviceType *type = findDeviceType(
-      plan.devices()->Get(static_cast<unsigned>(sender))->kind());
+  const int sender =
+      mesh.device(at(plan.channels(), channel).source(), position);
+  const DeviceType *type = findDeviceType(at(plan.devices(), sender).kind());
   return type && type->is_host;
 }
 
 int Executor::copiesOf(int slot) const {
-  const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+  const abi::Slot &found = at(program.slots(), slot);
   return found.space() != abi::Space::frame
              ? 1
              : static_cast<int>(
-                   length(program.frames()
-                              ->Get(static_cast<unsigned>(found.frame()))
-                              ->copies()));
+                   length(at(program.frames(), found.frame()).copies()));
 }
 
 /// Whether a port has one tensor for all micro-batches of a step.
@@ -199,16 +193,14 @@ bool Executor::isPerStep(const DirectPort &port) const {
 /// Whether a slot has one value where its input or output has one tensor. What
 /// is the same in all of a step may also be read by each micro-batch.
 bool Executor::lastsAsLong(int slot, const DirectPort &port) const {
-  const bool lasts =
-      program.slots()->Get(static_cast<unsigned>(slot))->span() !=
-      abi::Span::micro_batch;
+  const bool lasts = at(program.slots(), slot).span() != abi::Span::micro_batch;
   return isPerStep(port) == lasts ||
          (!lasts && port.kind == DirectPort::Kind::input);
 }
 
 Executor::DirectSlot Executor::directSlot(int slot,
                                           const DirectPort &port) const {
-  const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+  const abi::Slot &found = at(program.slots(), slot);
   DirectSlot made{
       port, found.bytes(), elementBytes(found.dtype()), isPerStep(port), {},
       {}};
@@ -249,17 +241,13 @@ Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
   if (action.kind == abi::ActionKind::examine) {
     entry.io = action.subject;
     entry.told = told;
-    told +=
-        2 *
-        static_cast<size_t>(
-            plan.checks()->Get(static_cast<unsigned>(action.subject))->rows());
+    told += 2 * static_cast<size_t>(at(plan.checks(), action.subject).rows());
   }
   if (action.slot >= 0) {
     entry.data = device->slot(action.slot, action.micro_batch);
     if (auto found = direct.find(action.slot); found != direct.end())
       entry.direct = &found->second;
-    entry.bytes =
-        program.slots()->Get(static_cast<unsigned>(action.slot))->bytes();
+    entry.bytes = at(program.slots(), action.slot).bytes();
   }
   makeEnd(action, entry);
   if (action.kind != abi::ActionKind::run)
@@ -374,7 +362,7 @@ public:
 
   /// Nothing for a slot that no action writes.
   Range of(int slot, int micro_batch) const {
-    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+    const abi::Slot &found = at(program.slots(), slot);
     int64_t begin = found.offset();
     if (found.space() == abi::Space::frame) {
       const auto &list = copies(found.frame());
@@ -402,20 +390,18 @@ public:
       ranges.push_back(of(action.slot, action.micro_batch));
     if (action.kind != abi::ActionKind::run)
       return ranges;
-    const abi::Unit &unit =
-        *program.units()->Get(static_cast<unsigned>(action.subject));
-    for (int64_t i = 0; i < length(unit.instructions()); ++i)
-      forEachSlot(*unit.instructions()->Get(static_cast<unsigned>(i)),
-                  [&](const SlotUse &use) {
-                    if (use.written)
-                      ranges.push_back(of(use.slot, action.micro_batch));
-                  });
+    const abi::Unit &unit = at(program.units(), action.subject);
+    for (const abi::Instruction &instruction : each(unit.instructions()))
+      forEachSlot(instruction, [&](const SlotUse &use) {
+        if (use.written)
+          ranges.push_back(of(use.slot, action.micro_batch));
+      });
     return ranges;
   }
 
 private:
   const flatbuffers::Vector<int64_t> &copies(int frame) const {
-    return *program.frames()->Get(static_cast<unsigned>(frame))->copies();
+    return *at(program.frames(), frame).copies();
   }
 
   const abi::Program &program;
@@ -706,7 +692,7 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
                      std::to_string(entry.channel) + ")";
   auto nameOf = [&](int program) -> std::string {
     const int device = mesh.device(program, position);
-    return text(plan.devices()->Get(static_cast<unsigned>(device))->name());
+    return text(at(plan.devices(), device).name());
   };
   const std::string source = nameOf(channel.source()),
                     target = nameOf(channel.target());
@@ -728,9 +714,8 @@ void Executor::findBadIndices() {
   for (const Entry &entry : entries)
     if (entry.kind == abi::ActionKind::examine && stores &&
         entry.fed < last->fed)
-      collectBadIndices(*plan.checks()->Get(static_cast<unsigned>(entry.io)),
-                        entry.io, entry.fed, last->told.data() + entry.told,
-                        bad);
+      collectBadIndices(at(plan.checks(), entry.io), entry.io, entry.fed,
+                        last->told.data() + entry.told, bad);
 }
 
 void Executor::measureArena() {
@@ -744,7 +729,7 @@ void Executor::measureArena() {
 
 int Executor::slotOfState(int state) const {
   for (int64_t i = 0; i < length(program.slots()); ++i)
-    if (const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+    if (const abi::Slot &slot = at(program.slots(), i);
         slot.space() == abi::Space::state && slot.offset() == state)
       return static_cast<int>(i);
   return -1;
@@ -754,7 +739,7 @@ int Executor::slotOfState(int state) const {
 /// micro-batches)` for each of the device's copies of a state.
 template <typename Visit>
 Status Executor::forEachCopy(int state, int sequence, Visit visit) const {
-  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  const auto &described = at(plan.states(), state);
   const int copies = runtime::copiesOf(plan, described),
             slot = slotOfState(state), first = firstOf(sequence);
   const bool differ = described.role() == abi::StateRole::carried;
@@ -767,7 +752,7 @@ Status Executor::forEachCopy(int state, int sequence, Visit visit) const {
 }
 
 Status Executor::readState(int state, void *to, int sequence) const {
-  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  const auto &described = at(plan.states(), state);
   const StatePart part(plan, described, index);
   std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
   return forEachCopy(
@@ -783,7 +768,7 @@ Status Executor::readState(int state, void *to, int sequence) const {
 }
 
 Status Executor::writeState(int state, const void *from, int sequence) {
-  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  const auto &described = at(plan.states(), state);
   const StatePart part(plan, described, index);
   std::vector<uint8_t> own(isCut(described) ? part.bytes() : 0);
   return forEachCopy(state, sequence, [&](uint8_t *place, int64_t offset) {

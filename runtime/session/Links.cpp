@@ -17,9 +17,7 @@ namespace partita::runtime {
 
 std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh) {
   std::vector<ChannelInfo> links;
-  for (int64_t i = 0; i < length(plan.channels()); ++i) {
-    const abi::Channel &channel =
-        *plan.channels()->Get(static_cast<unsigned>(i));
+  for (const abi::Channel &channel : each(plan.channels())) {
     for (int position = 0; position < mesh.size(); ++position)
       links.push_back({mesh.device(channel.source(), position),
                        mesh.device(channel.target(), position),
@@ -31,17 +29,17 @@ std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh) {
 std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
                                           const Mesh &mesh) {
   std::vector<CollectiveInfo> all;
-  for (int64_t i = 0; i < length(plan.collectives()); ++i) {
-    const abi::Collective &each =
-        *plan.collectives()->Get(static_cast<unsigned>(i));
-    auto groups =
-        mesh.groups(each.program(), {each.axes()->begin(), each.axes()->end()});
+  for (const abi::Collective &collective : each(plan.collectives())) {
+    auto groups = mesh.groups(collective.program(), {collective.axes()->begin(),
+                                                     collective.axes()->end()});
     // Of a broadcast, the first device's tensor is what all get.
-    if (each.kind() == CollectiveKind::broadcast)
+    if (collective.kind() == CollectiveKind::broadcast)
       for (std::vector<int> &group : groups)
-        std::rotate(group.begin(), group.begin() + each.root(), group.end());
-    all.push_back({each.kind(), each.reduction(), each.dtype(), each.rows(),
-                   each.part(), std::move(groups)});
+        std::rotate(group.begin(), group.begin() + collective.root(),
+                    group.end());
+    all.push_back({collective.kind(), collective.reduction(),
+                   collective.dtype(), collective.rows(), collective.part(),
+                   std::move(groups)});
   }
   return all;
 }
@@ -71,8 +69,7 @@ nccl::Gpus gpusOf(const abi::Plan &plan, const std::vector<int> &places) {
   nccl::Gpus gpus;
   int next = 0;
   for (int64_t i = 0; i < length(plan.devices()); ++i) {
-    const bool is_gpu = plan.devices()->Get(static_cast<unsigned>(i))->kind() ==
-                        abi::DeviceKind::cuda;
+    const bool is_gpu = at(plan.devices(), i).kind() == abi::DeviceKind::cuda;
     gpus.push_back(!is_gpu          ? -1
                    : places.empty() ? next
                                     : places[static_cast<size_t>(i)]);

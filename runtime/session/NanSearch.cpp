@@ -20,17 +20,14 @@ namespace partita::runtime {
 namespace {
 
 const abi::Slot &slotOf(const abi::Program &program, int slot) {
-  return *program.slots()->Get(static_cast<unsigned>(slot));
+  return at(program.slots(), slot);
 }
 
 const abi::Instruction &instructionOf(const abi::Plan &plan,
                                       const NanOrigin &origin) {
   const abi::Program &program = programOf(plan, origin.device);
   const int unit = actionOf(program, origin.action).subject;
-  return *program.units()
-              ->Get(static_cast<unsigned>(unit))
-              ->instructions()
-              ->Get(static_cast<unsigned>(origin.instruction));
+  return at(at(program.units(), unit).instructions(), origin.instruction);
 }
 
 /// Whether elements of a view, from dimension `dim` on, are looked for. Its
@@ -68,8 +65,7 @@ void addWeights(const abi::Program &program,
     if (slot.space() != abi::Space::constant)
       return;
     for (int64_t i = 0; i < length(program.load()); ++i) {
-      const abi::Instruction &load =
-          *program.load()->Get(static_cast<unsigned>(i));
+      const abi::Instruction &load = at(program.load(), i);
       bool makes = false;
       forEachSlot(load, [&](const SlotUse &made) {
         const abi::Slot &other = slotOf(program, made.slot);
@@ -87,9 +83,7 @@ void addWeights(const abi::Program &program,
 
 std::string describe(const abi::Plan &plan, const NanOrigin &origin) {
   return std::string("'") + text(instructionOf(plan, origin).label()) +
-         "' on " +
-         text(
-             plan.devices()->Get(static_cast<unsigned>(origin.device))->name());
+         "' on " + text(at(plan.devices(), origin.device).name());
 }
 
 std::optional<int> findInParameters(Search search, const Artifact &artifact,
@@ -100,8 +94,7 @@ std::optional<int> findInParameters(Search search, const Artifact &artifact,
   addWeights(programOf(plan, origin.device), instructionOf(plan, origin),
              weights, visited);
   for (int weight : weights) {
-    const abi::Weight &found =
-        *plan.weights()->Get(static_cast<unsigned>(weight));
+    const abi::Weight &found = at(plan.weights(), weight);
     if (findFirst(search, found.dtype(), artifact.weight(weight),
                   elementCount(found.shape())))
       return weight;
@@ -110,8 +103,7 @@ std::optional<int> findInParameters(Search search, const Artifact &artifact,
 }
 
 bool canBeSearched(const abi::Plan &plan, int device) {
-  const DeviceType *type = findDeviceType(
-      plan.devices()->Get(static_cast<unsigned>(device))->kind());
+  const DeviceType *type = findDeviceType(at(plan.devices(), device).kind());
   return type && type->shows_tasks;
 }
 

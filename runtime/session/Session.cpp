@@ -200,15 +200,11 @@ Status Session::Impl::checkWeights() const {
   std::set<int> used;
   for (const Worker &worker : workers) {
     const abi::Program &program = programOf(plan(), worker.device);
-    for (int64_t i = 0; i < length(program.slots()); ++i)
-      if (const abi::Slot &slot = *program.slots()->Get(i);
-          slot.space() == abi::Space::weight)
+    for (const abi::Slot &slot : each(program.slots()))
+      if (slot.space() == abi::Space::weight)
         used.insert(static_cast<int>(slot.offset()));
       else if (slot.space() == abi::Space::state)
-        if (const int initial = plan()
-                                    .states()
-                                    ->Get(static_cast<unsigned>(slot.offset()))
-                                    ->weight();
+        if (const int initial = at(plan().states(), slot.offset()).weight();
             initial >= 0)
           used.insert(initial);
   }
@@ -609,8 +605,7 @@ Status Session::settle() {
 
 Status Session::readState(int state, void *to, int sequence) const {
   // Devices have parts of it, or replicas those of their micro-batches.
-  const abi::State &described =
-      *impl->plan().states()->Get(static_cast<unsigned>(state));
+  const abi::State &described = at(impl->plan().states(), state);
   const bool isWhole =
       !isCut(described) && (described.role() != abi::StateRole::carried ||
                             impl->mesh->replicas() == 1);

@@ -39,15 +39,14 @@ InputCheck::InputCheck(const abi::Plan &plan,
                        const LossNames &loss)
     : plan(plan) {
   for (int64_t c = 0; c < length(plan.checks()); ++c) {
-    const abi::Check &check = *plan.checks()->Get(static_cast<unsigned>(c));
+    const abi::Check &check = at(plan.checks(), c);
     const std::string name = text(check.tensor());
     const auto found = std::find(inputs.begin(), inputs.end(), name);
     if (found == inputs.end() || length(check.shape()) == 0 ||
         isLabelsOfModel(check))
       continue;
-    for (int64_t i = 0; i < length(plan.inputs()); ++i)
-      if (const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
-          text(port.name()) == name && !isFloat(port.dtype()) &&
+    for (const abi::Port &port : each(plan.inputs()))
+      if (text(port.name()) == name && !isFloat(port.dtype()) &&
           hasShapeOf(check, port))
         checked.push_back({static_cast<int>(c),
                            static_cast<size_t>(found - inputs.begin()),
@@ -61,8 +60,7 @@ std::vector<BadIndex>
 InputCheck::find(std::span<const uint8_t *const> data) const {
   std::vector<BadIndex> bad;
   for (const Checked &each : checked) {
-    const abi::Check &check =
-        *plan.checks()->Get(static_cast<unsigned>(each.check));
+    const abi::Check &check = at(plan.checks(), each.check);
     const int64_t count = elementCount(check.shape()),
                   bounds = length(check.low()),
                   row = std::max<int64_t>(count / check.rows(), 1);

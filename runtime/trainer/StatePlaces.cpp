@@ -23,18 +23,16 @@ StatePlaces::StatePlaces(const abi::Plan &plan, const Processes *all)
   for (int device = 0; device < length(plan.devices()); ++device) {
     const int process = all ? all->processOf(device) : 0;
     const abi::Program &program = programOf(plan, device);
-    for (int64_t i = 0; i < length(program.slots()); ++i) {
-      const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+    for (const abi::Slot &slot : each(program.slots())) {
       if (slot.space() != abi::Space::state)
         continue;
       const auto state = static_cast<size_t>(slot.offset());
       if (having[state].empty() || having[state].back() != device)
         having[state].push_back(device);
       // Of a state that is cut, every process has something else.
-      const bool hasMore =
-          isCut(*plan.states()->Get(static_cast<unsigned>(state))) &&
-          std::find(owning[state].begin(), owning[state].end(), process) ==
-              owning[state].end();
+      const bool hasMore = isCut(at(plan.states(), state)) &&
+                           std::find(owning[state].begin(), owning[state].end(),
+                                     process) == owning[state].end();
       if (owning[state].empty() || hasMore)
         owning[state].push_back(process);
       if (process == mine)

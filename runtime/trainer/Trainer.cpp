@@ -85,7 +85,7 @@ struct Runner {
   /// The number of an output; -1 if there is none of the name.
   int output(const std::string &name) const {
     for (int64_t i = 0; i < length(plan().outputs()); ++i)
-      if (text(plan().outputs()->Get(static_cast<unsigned>(i))->name()) == name)
+      if (text(at(plan().outputs(), i).name()) == name)
         return static_cast<int>(i);
     return -1;
   }
@@ -181,8 +181,7 @@ Status Trainer::Impl::checkStates() const {
   const int64_t missing = places.missing();
   if (missing < 0)
     return Status();
-  const abi::State &state =
-      *train.plan().states()->Get(static_cast<unsigned>(missing));
+  const abi::State &state = at(train.plan().states(), missing);
   return Status::error(std::string("state '") + text(state.name()) + "' of '" +
                        path + "' is on no device: compile the model again");
 }
@@ -191,7 +190,7 @@ Status Trainer::Impl::checkStates() const {
 Status Trainer::Impl::findInputs() {
   const abi::Plan &plan = train.plan();
   for (int64_t i = 0; i < length(plan.inputs()); ++i) {
-    const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
+    const abi::Port &port = at(plan.inputs(), i);
     if (port.per_step())
       continue;
     std::vector<int64_t> shape = shapeOf(port);
@@ -250,7 +249,7 @@ Status Trainer::Impl::findEvalInputs() {
     return wrong("more micro-batches than it is trained with");
   eval.data.assign(inputs.size(), -1);
   for (int64_t i = 0; i < length(plan.inputs()); ++i) {
-    const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
+    const abi::Port &port = at(plan.inputs(), i);
     const auto found =
         std::find_if(inputs.begin(), inputs.end(), [&](const DataInput &each) {
           return each.name == text(port.name());
@@ -290,8 +289,7 @@ Status Trainer::Impl::bindRates() {
     train.binding.inputs[static_cast<size_t>(sample_numbers)] =
         reinterpret_cast<const uint8_t *>(numbers.data());
   for (int64_t i = 0; i < length(train.plan().inputs()); ++i) {
-    const abi::Port &port =
-        *train.plan().inputs()->Get(static_cast<unsigned>(i));
+    const abi::Port &port = at(train.plan().inputs(), i);
     if (!port.per_step())
       continue;
     const std::string name = text(port.name());
@@ -348,8 +346,7 @@ Status Trainer::Impl::prepare(Runner &runner) {
 Status Trainer::Impl::allocateOutputs(Runner &runner) {
   const Mesh mesh(runner.plan());
   for (int64_t i = 0; i < length(runner.plan().outputs()); ++i) {
-    const abi::Port &port =
-        *runner.plan().outputs()->Get(static_cast<unsigned>(i));
+    const abi::Port &port = at(runner.plan().outputs(), i);
     std::vector<int64_t> shape = shapeOf(port);
     if (!port.per_step())
       shape.insert(shape.begin(), runner.binding.micro_batches);
@@ -485,8 +482,7 @@ Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
     if (!status.ok() && !status.isInputError())
       return status;
     if (!status.ok()) {
-      const abi::Check &checked =
-          *train.plan().checks()->Get(static_cast<unsigned>(bad.check));
+      const abi::Check &checked = at(train.plan().checks(), bad.check);
       std::optional<int64_t> sample;
       if (checked.rows() == samples)
         sample = bad.micro_batch * samples + bad.row;
@@ -620,8 +616,7 @@ Trainer::Impl::judge(StepResult result, std::span<const uint8_t *const> data) {
 Expected<std::string>
 Trainer::Impl::explain(std::span<const uint8_t *const> data) {
   for (size_t i = 0; i < data.size(); ++i) {
-    const abi::Port &port =
-        *train.plan().inputs()->Get(static_cast<unsigned>(train.data[i]));
+    const abi::Port &port = at(train.plan().inputs(), train.data[i]);
     const int64_t count =
         elementCount(port.shape()) * stepMicroBatches(train.plan());
     if (!hasNan(port.dtype()))
@@ -701,7 +696,7 @@ int64_t Trainer::stateCount() const {
   return length(impl->train.plan().states());
 }
 const abi::State &Trainer::state(int64_t index) const {
-  return *impl->train.plan().states()->Get(static_cast<unsigned>(index));
+  return at(impl->train.plan().states(), index);
 }
 Status Trainer::readState(int64_t index, void *to) const {
   return impl->train.session->readState(static_cast<int>(index), to);

@@ -143,8 +143,8 @@ int64_t now() {
 }
 
 bool dropsNan(const abi::Call &call) {
-  for (int64_t i = 0; i < length(call.post_ops()); ++i)
-    if (rules::losesNan(call.post_ops()->Get(i)->kind()))
+  for (const abi::PostOp &post : each(call.post_ops()))
+    if (rules::losesNan(post.kind()))
       return true;
   const abi::Conv *conv = call.details_as_Conv();
   return call.kind() == abi::CallKind::pool_max || (conv && conv->winograd());
@@ -187,9 +187,9 @@ CpuDevice::create(const abi::Plan &plan, int index,
   self->countReaders();
   PARTITA_TRY(self->findShare(options.shared.get()));
   PARTITA_TRY(self->findStates());
-  for (int64_t i = 0; i < length(self->program.frames()); ++i) {
+  for (const abi::Frame &frame : each(self->program.frames())) {
     self->frames.emplace_back();
-    for (int64_t copy : *self->program.frames()->Get(i)->copies())
+    for (int64_t copy : *frame.copies())
       self->frames.back().push_back(self->arena() + copy);
   }
   auto constants = PARTITA_TRY(
@@ -233,15 +233,13 @@ Status CpuDevice::findShare(SharedDevices *shared) {
 /// their initial values.
 Status CpuDevice::findStates() {
   states.resize(static_cast<size_t>(length(plan.states())));
-  for (int64_t i = 0; i < length(program.slots()); ++i) {
-    const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+  for (const abi::Slot &slot : each(program.slots())) {
     if (slot.space() != abi::Space::state)
       continue;
     std::vector<uint8_t *> &places = states[static_cast<size_t>(slot.offset())];
     if (!places.empty())
       continue;
-    const abi::State &state =
-        *plan.states()->Get(static_cast<unsigned>(slot.offset()));
+    const abi::State &state = at(plan.states(), slot.offset());
     const StatePart part(plan, state, index);
     const size_t copies = runtime::countStateCopies(plan, state);
     const size_t stride = stateStride(state);
@@ -287,12 +285,7 @@ int64_t CpuDevice::largestRoom() const {
         std::max(largest, workspaceRoom(*call, operands, right,
                                         constant.size() > 1 && constant[1]));
   };
-  for (int64_t i = 0; i < length(program.load()); ++i)
-    visit(*program.load()->Get(i));
-  for (int64_t i = 0; i < length(program.units()); ++i)
-    for (int64_t k = 0; k < length(program.units()->Get(i)->instructions());
-         ++k)
-      visit(*program.units()->Get(i)->instructions()->Get(k));
+  forEachInstruction(program, /*with_load=*/true, visit);
   return largest;
 }
 
@@ -326,11 +319,9 @@ Status CpuDevice::standInForCopies() {
   };
   Status status;
   for (size_t i = 0; i < frames.size() && status.ok(); ++i)
-    status = standIn(frames[i],
-                     program.frames()->Get(static_cast<unsigned>(i))->bytes());
+    status = standIn(frames[i], at(program.frames(), i).bytes());
   for (size_t i = 0; i < states.size() && status.ok(); ++i)
-    status = standIn(states[i],
-                     partBytes(*plan.states()->Get(static_cast<unsigned>(i))));
+    status = standIn(states[i], partBytes(at(plan.states(), i)));
   return status;
 }
 
@@ -506,11 +497,11 @@ void CpuDevice::releasePacked(const abi::Call &call, Task &task) {
 /// How often units and steps use each slot.
 void CpuDevice::countReaders() {
   readers.assign(static_cast<size_t>(length(program.slots())), 0);
-  for (int64_t i = 0; i < length(program.units()); ++i)
-    for (int64_t k = 0; k < length(program.units()->Get(i)->instructions());
-         ++k)
-      forEachSlot(*program.units()->Get(i)->instructions()->Get(k),
-                  [&](const SlotUse &use) { ++readers[use.slot]; });
+  forEachInstruction(
+      program, /*with_load=*/false, [&](const abi::Instruction &instruction) {
+        forEachSlot(instruction,
+                    [&](const SlotUse &use) { ++readers[use.slot]; });
+      });
   for (int64_t i = 0; i < length(program.actions()); ++i)
     if (const int used = actionOf(program, i).slot; used >= 0)
       ++readers[used];
@@ -524,10 +515,9 @@ Expected<Instance *> CpuDevice::prepare(int unit) {
   instance = std::make_unique<CpuInstance>();
   instance->unit = unit;
   const abi::Unit &described = *program.units()->Get(unit);
-  for (int64_t i = 0; i < length(described.instructions()); ++i) {
-    instance->tasks.push_back(
-        PARTITA_TRY(prepare(*described.instructions()->Get(i), true)));
-    const abi::Call *call = described.instructions()->Get(i)->work_as_Call();
+  for (const abi::Instruction &instruction : each(described.instructions())) {
+    instance->tasks.push_back(PARTITA_TRY(prepare(instruction, true)));
+    const abi::Call *call = instruction.work_as_Call();
     const bool drops = call && !context->nanTeam() && dropsNan(*call);
     instance->drops_nan.push_back(drops);
     drops_nan |= drops;
@@ -538,9 +528,8 @@ Expected<Instance *> CpuDevice::prepare(int unit) {
 
 Status CpuDevice::runLoadProgram() {
   CpuInstance load;
-  for (int64_t i = 0; i < length(program.load()); ++i) {
-    load.tasks.push_back(PARTITA_TRY(prepare(*program.load()->Get(i), false)));
-  }
+  for (const abi::Instruction &instruction : each(program.load()))
+    load.tasks.push_back(PARTITA_TRY(prepare(instruction, false)));
   PARTITA_TRY(reserveScratch({&load}));
   for (size_t i = 0; i < load.tasks.size(); ++i)
     if (!load.tasks[i]->run())
@@ -554,7 +543,7 @@ Status CpuDevice::runLoadProgram() {
 ByteRanges CpuDevice::rangesOf(bool (*wanted)(abi::Space)) const {
   ByteRanges ranges;
   for (int64_t i = 0; i < length(program.slots()); ++i) {
-    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
+    const abi::Slot &found = at(program.slots(), i);
     if (!wanted(found.space()) || found.bytes() == 0)
       continue;
     auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i), 0));
@@ -589,7 +578,7 @@ void CpuDevice::shareConstants() {
     releasePages(bytes, end - begin);
   }
   for (int64_t i = 0; i < length(program.slots()); ++i) {
-    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
+    const abi::Slot &found = at(program.slots(), i);
     if (found.space() != abi::Space::constant || found.bytes() == 0)
       continue;
     const auto begin =
@@ -742,24 +731,21 @@ void CpuDevice::releaseUnread() {
     if (instance)
       for (auto &task : instance->tasks)
         task->visitAddresses([&](AddressPlace place) { read(place.get()); });
-  for (int64_t i = 0; i < length(program.units()); ++i) {
-    const auto *instructions = program.units()->Get(i)->instructions();
-    for (int64_t k = 0; k < length(instructions); ++k) {
-      const abi::Instruction *instruction = instructions->Get(k);
-      const abi::Call *call = instruction->work_as_Call();
-      const abi::View *packable =
-          call && (call->kind() == abi::CallKind::dot ||
-                   call->kind() == abi::CallKind::conv ||
-                   call->kind() == abi::CallKind::recurrent)
-              ? call->operands()->Get(1)
-              : nullptr;
-      forEachSlot(*instruction, [&](const SlotUse &use) {
-        if (!packable || use.view != packable ||
-            context->isReadInPlace(operand(*packable).data))
-          read(slot(use.slot, 0));
-      });
-    }
-  }
+  auto visit = [&](const abi::Instruction &instruction) {
+    const abi::Call *call = instruction.work_as_Call();
+    const abi::View *packable =
+        call && (call->kind() == abi::CallKind::dot ||
+                 call->kind() == abi::CallKind::conv ||
+                 call->kind() == abi::CallKind::recurrent)
+            ? call->operands()->Get(1)
+            : nullptr;
+    forEachSlot(instruction, [&](const SlotUse &use) {
+      if (!packable || use.view != packable ||
+          context->isReadInPlace(operand(*packable).data))
+        read(slot(use.slot, 0));
+    });
+  };
+  forEachInstruction(program, /*with_load=*/false, visit);
   for (int64_t i = 0; i < length(program.actions()); ++i)
     if (const int index = actionOf(program, i).slot; index >= 0)
       read(slot(index, 0));

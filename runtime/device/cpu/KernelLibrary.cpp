@@ -8,8 +8,8 @@
 #include "runtime/device/cpu/KernelLibrary.h"
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/base/Elements.h"
-#include "runtime/device/cpu/KernelUse.h"
+#include "runtime/base/BestLevel.h"
+#include "runtime/base/Programs.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,12 +22,7 @@
 namespace partita::runtime {
 namespace {
 
-int processorLevel() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return 4;
-  return __builtin_cpu_supports("x86-64-v3") ? 3 : 2;
-}
+int processorLevel() { return atBestLevel(2, 3, 4); }
 
 std::string levelNames(const std::vector<ObjectSection> &objects) {
   std::string text;
@@ -78,6 +73,66 @@ Expected<int> inMemory(const ObjectSection &object) {
   return file;
 }
 
+std::string number(int64_t value) { return std::to_string(value); }
+
+/// How a dispatch differs from what its kernel was compiled for, or "".
+std::string useError(const abi::Program &program, const abi::Dispatch &dispatch,
+                     const int64_t *use) {
+  const int64_t extent = use[PARTITA_USE_EXTENT];
+  if (extent >= 0 && dispatch.extent() != extent)
+    return "with " + number(dispatch.extent()) +
+           " iterations, and it was compiled for " + number(extent);
+  if (use[PARTITA_USE_OPERANDS] < 0)
+    return "";
+  if (length(dispatch.operands()) != use[PARTITA_USE_OPERANDS])
+    return "with " + number(length(dispatch.operands())) +
+           " operands, and it was compiled for " +
+           number(use[PARTITA_USE_OPERANDS]);
+  if (dispatch.results() != use[PARTITA_USE_RESULTS])
+    return "with " + number(dispatch.results()) +
+           " results, and it was compiled for " +
+           number(use[PARTITA_USE_RESULTS]);
+  for (int64_t i = 0; i < length(dispatch.operands()); ++i) {
+    const int64_t has =
+        at(program.slots(), dispatch.operands()->Get(static_cast<unsigned>(i)))
+            .bytes();
+    int64_t needed = use[PARTITA_USE_BYTES + i];
+    if (extent < 0 &&
+        __builtin_mul_overflow(needed, dispatch.extent(), &needed))
+      return "with too many iterations: " + number(dispatch.extent());
+    if (has < needed)
+      return "with " + number(has) + " bytes as operand " + number(i) +
+             ", and it was compiled for " + number(needed);
+  }
+  return "";
+}
+
+/// Compares each dispatch of the plan with the table of its kernel, which is
+/// described in runtime/abi/kernel.h. `uses` has one for each of Plan.kernels;
+/// null: the kernel is for another kind of device.
+Status checkKernelUses(const abi::Plan &plan,
+                       const std::vector<const int64_t *> &uses) {
+  Status status;
+  for (const abi::Program &program : each(plan.programs()))
+    forEachInstruction(
+        program, /*with_load=*/true, [&](const abi::Instruction &instruction) {
+          const abi::Dispatch *dispatch = instruction.work_as_Dispatch();
+          const int64_t *use =
+              dispatch ? uses[static_cast<size_t>(dispatch->kernel())]
+                       : nullptr;
+          if (!use || !status.ok())
+            return;
+          std::string why = useError(program, *dispatch, use);
+          if (!why.empty())
+            status = Status::error(
+                std::string("its plan does not fit its code: '") +
+                text(instruction.label()) + "' starts the kernel '" +
+                text(at(plan.kernels(), dispatch->kernel()).name()) + "' " +
+                why + ": compile the model again");
+        });
+  return status;
+}
+
 } // namespace
 
 Expected<std::shared_ptr<const KernelLibrary>>
@@ -90,8 +145,8 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
   const auto *kernels = artifact.plan().kernels();
   // Those with a launch are for other devices of the plan.
   int own = 0;
-  for (int64_t i = 0; i < length(kernels); ++i)
-    own += !kernels->Get(static_cast<unsigned>(i))->launch();
+  for (const abi::Kernel &kernel : each(kernels))
+    own += !kernel.launch();
   if (own == 0)
     return std::shared_ptr<const KernelLibrary>(library);
 
@@ -119,8 +174,7 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
         " bytes: " + (why ? why : "unknown reason") +
         ": give the process more memory, or compile the model again"));
   std::vector<const int64_t *> uses;
-  for (int64_t i = 0; i < length(kernels); ++i) {
-    const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));
+  for (const abi::Kernel &kernel : each(kernels)) {
     if (kernel.launch()) {
       library->kernels.push_back(nullptr);
       uses.push_back(nullptr);

@@ -16,8 +16,7 @@ static constexpr char kAdvice[] = ": compile the model for this kind of device";
 
 CudaInstance::Operand CudaDevice::operand(const abi::View &view) const {
   CudaInstance::Operand place = operand(view.slot());
-  const abi::DType type =
-      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  const abi::DType type = at(program.slots(), view.slot()).dtype();
   place.address +=
       static_cast<DeviceAddress>(view.offset() * elementBytes(type));
   return place;
@@ -25,8 +24,7 @@ CudaInstance::Operand CudaDevice::operand(const abi::View &view) const {
 
 rules::Tensor CudaDevice::tensorOf(const abi::View &view) const {
   rules::Tensor tensor;
-  tensor.type =
-      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  tensor.type = at(program.slots(), view.slot()).dtype();
   tensor.shape = {view.shape()->data(), view.shape()->size()};
   tensor.strides = {view.strides()->data(), view.strides()->size()};
   tensor.offset = view.offset();
@@ -46,8 +44,7 @@ uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
 
 std::vector<rules::PostOp> CudaDevice::postOpsOf(const abi::Call &call) const {
   std::vector<rules::PostOp> post_ops;
-  for (int64_t i = 0; i < length(call.post_ops()); ++i) {
-    const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
+  for (const abi::PostOp &post : each(call.post_ops())) {
     post_ops.push_back({post.kind(), post.alpha(), post.beta(), {}});
     if (!post.view())
       continue;
@@ -67,8 +64,7 @@ CudaDevice::operandsOf(const abi::Call &call, int addend, int bias) const {
     operands.push_back(operand(*view));
   for (const int post_op : {addend, bias})
     if (post_op >= 0)
-      operands.push_back(operand(
-          *call.post_ops()->Get(static_cast<unsigned>(post_op))->view()));
+      operands.push_back(operand(*at(call.post_ops(), post_op).view()));
   return operands;
 }
 

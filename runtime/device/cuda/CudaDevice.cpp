@@ -42,8 +42,7 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
                        std::shared_ptr<const KernelModule> kernels,
                        const DeviceOptions &options,
                        const LibraryApis &libraries)
-    : plan(plan), index(index),
-      described(*plan.devices()->Get(static_cast<unsigned>(index))),
+    : plan(plan), index(index), described(at(plan.devices(), index)),
       program(programOf(plan, index)), weights(weights),
       used_gpu(std::move(gpu)), kernels(std::move(kernels)),
       library_apis(libraries), keep_nan(options.keep_nan),
@@ -70,10 +69,9 @@ Status CudaDevice::make(const DeviceOptions &options) {
   placeWeights();
   placeStates();
   PARTITA_TRY(allocateAll(options));
-  for (int64_t i = 0; i < length(program.frames()); ++i) {
+  for (const abi::Frame &frame : each(program.frames())) {
     frames.emplace_back();
-    for (int64_t copy :
-         *program.frames()->Get(static_cast<unsigned>(i))->copies())
+    for (int64_t copy : *frame.copies())
       frames.back().push_back(share->arena.get() +
                               static_cast<DeviceAddress>(copy));
   }
@@ -117,20 +115,17 @@ void CudaDevice::placeWeights() {
   std::vector<bool> kept(weight_offsets.size()), loaded(kept);
   auto use = [&](int slot, std::vector<bool> &users) {
     if (isWeight(slot))
-      users[static_cast<size_t>(
-          program.slots()->Get(static_cast<unsigned>(slot))->offset())] = true;
+      users[static_cast<size_t>(at(program.slots(), slot).offset())] = true;
   };
-  for (int64_t i = 0; i < length(program.units()); ++i)
-    for (const abi::Instruction *instruction :
-         *program.units()->Get(static_cast<unsigned>(i))->instructions())
-      forEachSlot(*instruction,
-                  [&](const SlotUse &used) { use(used.slot, kept); });
+  forEachInstruction(
+      program, /*with_load=*/false, [&](const abi::Instruction &instruction) {
+        forEachSlot(instruction,
+                    [&](const SlotUse &used) { use(used.slot, kept); });
+      });
   for (int64_t i = 0; i < length(program.actions()); ++i)
     if (const int slot = actionOf(program, i).slot; slot >= 0)
       use(slot, kept);
-  for (int64_t i = 0; i < length(program.load()); ++i) {
-    const abi::Instruction &instruction =
-        *program.load()->Get(static_cast<unsigned>(i));
+  for (const abi::Instruction &instruction : each(program.load())) {
     if (!instruction.work_as_Slice())
       forEachSlot(instruction,
                   [&](const SlotUse &used) { use(used.slot, loaded); });
@@ -143,21 +138,18 @@ void CudaDevice::placeWeights() {
     size_t &total = only_loads[i] ? load_bytes : kept_bytes;
     weight_offsets[i] =
         static_cast<int64_t>(total + (only_loads[i] ? 0 : begin));
-    total += aligned(static_cast<size_t>(
-        plan.weights()->Get(static_cast<unsigned>(i))->bytes()));
+    total += aligned(static_cast<size_t>(at(plan.weights(), i).bytes()));
   }
 }
 
 /// Those of the plan that the device has.
 void CudaDevice::placeStates() {
   states.resize(static_cast<size_t>(length(plan.states())));
-  for (int64_t i = 0; i < length(program.slots()); ++i) {
-    const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+  for (const abi::Slot &slot : each(program.slots())) {
     if (slot.space() != abi::Space::state)
       continue;
     State &state = states[static_cast<size_t>(slot.offset())];
-    const abi::State &described =
-        *plan.states()->Get(static_cast<unsigned>(slot.offset()));
+    const abi::State &described = at(plan.states(), slot.offset());
     if (state.used)
       continue;
     state.used = true;
@@ -168,21 +160,16 @@ void CudaDevice::placeStates() {
 }
 
 bool CudaDevice::isWeight(int slot) const {
-  return program.slots()->Get(static_cast<unsigned>(slot))->space() ==
-         abi::Space::weight;
+  return at(program.slots(), slot).space() == abi::Space::weight;
 }
 
 /// A plan has it also where it has no calls on GPUs.
 size_t CudaDevice::workspaceBytes() const {
   bool any = false;
-  auto visit = [&](const auto *instructions) {
-    for (int64_t i = 0; i < length(instructions); ++i)
-      any |= instructions->Get(static_cast<unsigned>(i))->work_as_Call() !=
-             nullptr;
-  };
-  visit(program.load());
-  for (int64_t i = 0; i < length(program.units()); ++i)
-    visit(program.units()->Get(static_cast<unsigned>(i))->instructions());
+  forEachInstruction(program, /*with_load=*/true,
+                     [&](const abi::Instruction &instruction) {
+                       any |= instruction.work_as_Call() != nullptr;
+                     });
   return any ? static_cast<size_t>(program.workspace_bytes()) : 0;
 }
 
@@ -193,9 +180,7 @@ StepTraffic CudaDevice::stepTraffic() const {
     const abi::ProgramAction action = actionOf(program, i);
     const size_t bytes =
         action.slot >= 0
-            ? static_cast<size_t>(program.slots()
-                                      ->Get(static_cast<unsigned>(action.slot))
-                                      ->bytes())
+            ? static_cast<size_t>(at(program.slots(), action.slot).bytes())
             : 0;
     traffic.largest = std::max(traffic.largest, bytes);
     if (action.kind == abi::ActionKind::load_input)
@@ -272,7 +257,7 @@ Status CudaDevice::findStates() {
     State &state = states[i];
     if (!state.used)
       continue;
-    const abi::State &described = *plan.states()->Get(static_cast<unsigned>(i));
+    const abi::State &described = at(plan.states(), i);
     auto found = PARTITA_TRY(share->state(text(described.name()), state.bytes,
                                           described.on_host(), state.is_new));
     const size_t bytes = state.bytes / countStateCopies(plan, described);
@@ -292,7 +277,7 @@ static CudaInstance::Operand oneOf(const CudaInstance::Copies &copies) {
 }
 
 CudaInstance::Operand CudaDevice::operand(int index) const {
-  const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(index));
+  const abi::Slot &slot = at(program.slots(), index);
   const auto offset = static_cast<DeviceAddress>(slot.offset());
   switch (slot.space()) {
   case abi::Space::arena:
@@ -362,8 +347,7 @@ Status CudaDevice::letMove(const std::vector<int> &slots) {
 }
 
 RowPart CudaDevice::rowPart(const abi::Slice &slice) const {
-  const abi::Slot &from =
-      *program.slots()->Get(static_cast<unsigned>(slice.source()));
+  const abi::Slot &from = at(program.slots(), slice.source());
   RowPart part;
   part.rows = slice.rows();
   part.bytes = slice.part() * elementBytes(from.dtype());
@@ -385,10 +369,8 @@ Status CudaDevice::add(CudaInstance &instance,
     return Status();
   }
   if (const abi::Copy *copy = instruction.work_as_Copy()) {
-    instance.addCopy(
-        operand(copy->destination()), operand(copy->source()),
-        program.slots()->Get(static_cast<unsigned>(copy->source()))->bytes(),
-        label);
+    instance.addCopy(operand(copy->destination()), operand(copy->source()),
+                     at(program.slots(), copy->source()).bytes(), label);
     return Status();
   }
   if (const abi::Slice *slice = instruction.work_as_Slice()) {
@@ -408,14 +390,13 @@ Expected<Instance *> CudaDevice::prepare(int unit) {
   if (instance)
     return static_cast<Instance *>(instance.get());
   auto made = std::make_unique<CudaInstance>();
-  const abi::Unit &described_unit =
-      *program.units()->Get(static_cast<unsigned>(unit));
+  const abi::Unit &described_unit = at(program.units(), unit);
   made->name = text(described_unit.name());
   Status status;
-  for (int64_t i = 0; i < length(described_unit.instructions()); ++i)
+  for (const abi::Instruction &instruction :
+       each(described_unit.instructions()))
     if (status.ok())
-      status = add(
-          *made, *described_unit.instructions()->Get(static_cast<unsigned>(i)));
+      status = add(*made, instruction);
   if (status.ok())
     status = made->finish();
   if (!status.ok())
@@ -447,7 +428,7 @@ Status CudaDevice::loadWeights() {
   for (size_t i = 0; i < weight_offsets.size(); ++i) {
     if (weight_offsets[i] < 0)
       continue;
-    const abi::Weight &weight = *plan.weights()->Get(static_cast<unsigned>(i));
+    const abi::Weight &weight = at(plan.weights(), i);
     const DeviceAddress to = (only_loads[i] ? load_weights : constants).get() +
                              static_cast<DeviceAddress>(weight_offsets[i]);
     if (Status status = transfers->upload(to, weights[i],
@@ -464,7 +445,7 @@ Status CudaDevice::loadStates() {
   for (size_t i = 0; i < states.size(); ++i) {
     if (!states[i].is_new)
       continue;
-    const abi::State &state = *plan.states()->Get(static_cast<unsigned>(i));
+    const abi::State &state = at(plan.states(), i);
     const StatePart part(plan, state, index);
     const uint8_t *initial = state.weight() < 0
                                  ? nullptr
@@ -488,8 +469,8 @@ Status CudaDevice::loadStates() {
 
 /// Brings a device's part of a weight.
 Status CudaDevice::cutWeight(const abi::Slice &slice) {
-  const auto weight = static_cast<size_t>(
-      program.slots()->Get(static_cast<unsigned>(slice.source()))->offset());
+  const auto weight =
+      static_cast<size_t>(at(program.slots(), slice.source()).offset());
   const RowPart part = rowPart(slice);
   if (part.rows == 0 || part.bytes == 0)
     return Status();
@@ -506,9 +487,7 @@ Status CudaDevice::runLoadProgram() {
                : Status::error("the load program failed in '" +
                                std::string(label) + "': " + status.message());
   };
-  for (int64_t i = 0; i < length(program.load()); ++i) {
-    const abi::Instruction &instruction =
-        *program.load()->Get(static_cast<unsigned>(i));
+  for (const abi::Instruction &instruction : each(program.load())) {
     const char *label = text(instruction.label());
     const abi::Slice *slice = instruction.work_as_Slice();
     Status status;

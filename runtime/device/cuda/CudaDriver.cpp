@@ -26,10 +26,8 @@ public:
                                            const std::vector<int> &) override {
     auto used = load(gpuOf(plan, index, options));
     if (!used)
-      return Status::error(
-          std::string(
-              text(plan.devices()->Get(static_cast<unsigned>(index))->name())) +
-          ": " + used.status().message());
+      return Status::error(std::string(text(at(plan.devices(), index).name())) +
+                           ": " + used.status().message());
     auto made = PARTITA_TRY(CudaDevice::create(
         plan, index, weights, used->gpu, used->kernels, options, libraries));
     return std::unique_ptr<Device>(std::move(made));
@@ -50,8 +48,7 @@ private:
       return options.places[place];
     int number = 0;
     for (int i = 0; i < index; ++i)
-      number += plan.devices()->Get(static_cast<unsigned>(i))->kind() ==
-                abi::DeviceKind::cuda;
+      number += at(plan.devices(), i).kind() == abi::DeviceKind::cuda;
     return number;
   }
 

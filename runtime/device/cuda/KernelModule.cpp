@@ -49,16 +49,15 @@ KernelModule::load(const Artifact &artifact,
     return Status::error("'" + artifact.path() + "': " + status.message());
   };
   bool any = false;
-  for (int64_t i = 0; i < length(kernels); ++i)
-    any |= kernels->Get(static_cast<unsigned>(i))->launch() != nullptr;
+  for (const abi::Kernel &kernel : each(kernels))
+    any |= kernel.launch() != nullptr;
   if (any) {
     if (Status status = checkUses(artifact); !status.ok())
       return wrong(status);
     if (Status status = self->load(artifact.ptx()); !status.ok())
       return wrong(status);
   }
-  for (int64_t i = 0; i < length(kernels); ++i) {
-    const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));
+  for (const abi::Kernel &kernel : each(kernels)) {
     self->launches.emplace_back();
     if (!kernel.launch())
       continue;

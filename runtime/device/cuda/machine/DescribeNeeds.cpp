@@ -16,21 +16,14 @@ namespace partita::runtime {
 std::vector<std::string> describeCudaNeeds(const Artifact &artifact) {
   const abi::Plan &plan = artifact.plan();
   std::set<abi::CallKind> calls;
-  auto visit = [&](const auto *instructions) {
-    for (int64_t i = 0; i < length(instructions); ++i)
-      if (const auto *call =
-              instructions->Get(static_cast<unsigned>(i))->work_as_Call())
-        calls.insert(call->kind());
-  };
-  for (int64_t d = 0; d < length(plan.devices()); ++d) {
-    if (plan.devices()->Get(static_cast<unsigned>(d))->kind() !=
-        abi::DeviceKind::cuda)
-      continue;
-    const abi::Program &program = programOf(plan, static_cast<int>(d));
-    visit(program.load());
-    for (int64_t i = 0; i < length(program.units()); ++i)
-      visit(program.units()->Get(static_cast<unsigned>(i))->instructions());
-  }
+  for (int64_t d = 0; d < length(plan.devices()); ++d)
+    if (at(plan.devices(), d).kind() == abi::DeviceKind::cuda)
+      forEachInstruction(programOf(plan, static_cast<int>(d)),
+                         /*with_load=*/true,
+                         [&](const abi::Instruction &instruction) {
+                           if (const auto *call = instruction.work_as_Call())
+                             calls.insert(call->kind());
+                         });
   const auto architecture = artifact.ptx().architecture;
   std::vector<std::string> needs = {
       "a GPU of NVIDIA's" +
