@@ -68,11 +68,12 @@ struct CheckedFrame {
 };
 
 struct CheckedSlot {
+  /// Space in plan.fbs.
   enum class Space {
     arena,    ///< of the arena
     frame,    ///< of a frame
     constant, ///< of the constant region
-    outside,  ///< in memory that no program writes, e.g. a weight
+    outside,  ///< in memory that no program writes: a weight
     state     ///< bytes that outlive a step; `offset` is the state's number
   };
   /// For how long it holds one value: Span in plan.fbs.

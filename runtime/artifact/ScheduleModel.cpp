@@ -20,64 +20,48 @@ public:
   abi::CheckedProgram build() {
     checked.arena_bytes = program.arena_bytes();
     checked.constant_bytes = program.constant_bytes();
-    for (int64_t i = 0; i < length(program.frames()); ++i) {
-      const abi::Frame &frame = *program.frames()->Get(i);
+    for (const abi::Frame &frame : each(program.frames())) {
       checked.frames.push_back(
           {frame.bytes(), {frame.copies()->begin(), frame.copies()->end()}});
     }
-    for (int64_t i = 0; i < length(program.slots()); ++i) {
-      const abi::Slot &slot = *program.slots()->Get(i);
-      checked.slots.push_back({spaceOf(slot.space()),
-                               slot.frame(),
-                               slot.offset(),
-                               slot.bytes(),
-                               static_cast<abi::CheckedSlot::Span>(slot.span()),
-                               slot.sum(),
-                               slot.lane(),
-                               {},
-                               slot.renewed(),
-                               isCarried(slot)});
+    for (const abi::Slot &slot : each(program.slots())) {
+      checked.slots.push_back(
+          {static_cast<abi::CheckedSlot::Space>(slot.space()),
+           slot.frame(),
+           slot.offset(),
+           slot.bytes(),
+           static_cast<abi::CheckedSlot::Span>(slot.span()),
+           slot.sum(),
+           slot.lane(),
+           {},
+           slot.renewed(),
+           isCarried(slot)});
       if (slot.members())
         checked.slots.back().members.assign(slot.members()->begin(),
                                             slot.members()->end());
     }
-    for (int64_t i = 0; i < length(program.load()); ++i)
-      checked.load.push_back(modelOf(*program.load()->Get(i), "load"));
-    for (int64_t i = 0; i < length(program.units()); ++i)
-      checked.units.push_back(modelOf(*program.units()->Get(i)));
+    for (const abi::Instruction &instruction : each(program.load()))
+      checked.load.push_back(modelOf(instruction, "load"));
+    for (const abi::Unit &unit : each(program.units()))
+      checked.units.push_back(modelOf(unit));
     for (int64_t i = 0; i < length(program.actions()); ++i)
       checked.actions.push_back(actionOf(program, i));
     return std::move(checked);
   }
 
 private:
-  static abi::CheckedSlot::Space spaceOf(abi::Space space) {
-    switch (space) {
-    case abi::Space::arena:
-      return abi::CheckedSlot::Space::arena;
-    case abi::Space::frame:
-      return abi::CheckedSlot::Space::frame;
-    case abi::Space::constant:
-      return abi::CheckedSlot::Space::constant;
-    case abi::Space::state:
-      return abi::CheckedSlot::Space::state;
-    case abi::Space::weight:
-      break;
-    }
-    return abi::CheckedSlot::Space::outside;
-  }
+  static_assert(int(abi::CheckedSlot::Space::outside) ==
+                int(abi::Space::weight));
 
   bool isCarried(const abi::Slot &slot) const {
     return slot.space() == abi::Space::state &&
-           plan.states()->Get(static_cast<unsigned>(slot.offset()))->role() ==
-               abi::StateRole::carried;
+           at(plan.states(), slot.offset()).role() == abi::StateRole::carried;
   }
 
   abi::CheckedUnit modelOf(const abi::Unit &unit) const {
     abi::CheckedUnit result;
-    for (int64_t i = 0; i < length(unit.instructions()); ++i)
-      result.push_back(
-          modelOf(*unit.instructions()->Get(i), text(unit.name())));
+    for (const abi::Instruction &instruction : each(unit.instructions()))
+      result.push_back(modelOf(instruction, text(unit.name())));
     return result;
   }
 
@@ -116,8 +100,8 @@ template <typename Table>
 std::vector<std::string>
 namesOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables) {
   std::vector<std::string> names;
-  for (int64_t i = 0; i < length(tables); ++i)
-    names.push_back(text(tables->Get(i)->name()));
+  for (const auto &table : each(tables))
+    names.push_back(text(table.name()));
   return names;
 }
 
@@ -125,8 +109,8 @@ namesOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables) {
 
 std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
   std::vector<abi::CheckedProgram> programs;
-  for (int64_t i = 0; i < length(plan.programs()); ++i) {
-    programs.push_back(ProgramModel(plan, *plan.programs()->Get(i)).build());
+  for (const abi::Program &program : each(plan.programs())) {
+    programs.push_back(ProgramModel(plan, program).build());
     programs.back().micro_batches = plan.micro_batches();
   }
   // One device stands for all of its program: they do the same.
@@ -140,9 +124,8 @@ std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
 
 abi::CheckedNames scheduleNames(const abi::Plan &plan) {
   std::vector<std::string> checks;
-  for (int64_t i = 0; i < length(plan.checks()); ++i)
-    checks.push_back(
-        text(plan.checks()->Get(static_cast<unsigned>(i))->node()));
+  for (const abi::Check &check : each(plan.checks()))
+    checks.push_back(text(check.node()));
   return {namesOf(plan.channels()), namesOf(plan.inputs()),
           namesOf(plan.outputs()), namesOf(plan.collectives()),
           std::move(checks)};

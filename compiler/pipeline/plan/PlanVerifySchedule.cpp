@@ -48,7 +48,7 @@ public:
         return slot.emitError("has no place: run --plan-place before");
       slots[slot.getSlot()] = static_cast<int>(checked.slots.size());
       checked.slots.push_back(
-          {spaceOf(slot),
+          {static_cast<abi::CheckedSlot::Space>(slot.getSpace()),
            slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
            slot.getSpace() == plan::Space::state
                ? states.try_emplace(*slot.getWeight(), states.size())
@@ -80,28 +80,15 @@ public:
   abi::CheckedProgram checked;
 
 private:
+  static_assert(int(abi::CheckedSlot::Space::outside) ==
+                int(plan::Space::weight));
+
   static bool isCarried(plan::SlotOp slot) {
     if (slot.getSpace() != plan::Space::state)
       return false;
     auto weight = SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
         slot->getParentOfType<ModuleOp>(), slot.getWeightAttr());
     return weight && weight.isCarried();
-  }
-
-  static abi::CheckedSlot::Space spaceOf(plan::SlotOp slot) {
-    switch (slot.getSpace()) {
-    case plan::Space::arena:
-      return abi::CheckedSlot::Space::arena;
-    case plan::Space::frame:
-      return abi::CheckedSlot::Space::frame;
-    case plan::Space::constant:
-      return abi::CheckedSlot::Space::constant;
-    case plan::Space::state:
-      return abi::CheckedSlot::Space::state;
-    case plan::Space::weight:
-      break;
-    }
-    return abi::CheckedSlot::Space::outside;
   }
 
   void addAction(plan::ActionOpInterface action) {
