@@ -51,10 +51,9 @@ size_t packedBytes(const dnnl_memory_desc_t &desc) {
   return rules::alignScratch(dnnl_memory_desc_get_size(&desc));
 }
 
-Expected<std::unique_ptr<Task>>
-reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
-              float *data, const dnnl_memory_desc_t &to,
-              std::unique_ptr<Task> task, AddressPlace operand) {
+Expected<std::unique_ptr<PrimitiveTask>>
+makeReorder(OnednnContext &context, const dnnl_memory_desc_t &from,
+            float *from_data, const dnnl_memory_desc_t &to, float *to_data) {
   OwnedAttr attr;
   PARTITA_TRY(makeAttributes({}, nullptr, attr));
   OwnedPrimitiveDesc desc;
@@ -66,7 +65,15 @@ reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
                          onednnText(status));
   auto reorder = PARTITA_TRY(PrimitiveTask::create(context, desc));
   PARTITA_TRY(reorder->add(
-      context, {{DNNL_ARG_FROM, from, data}, {DNNL_ARG_TO, to, nullptr}}));
+      context, {{DNNL_ARG_FROM, from, from_data}, {DNNL_ARG_TO, to, to_data}}));
+  return reorder;
+}
+
+Expected<std::unique_ptr<Task>>
+reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
+              float *data, const dnnl_memory_desc_t &to,
+              std::unique_ptr<Task> task, AddressPlace operand) {
+  auto reorder = PARTITA_TRY(makeReorder(context, from, data, to, nullptr));
   return std::unique_ptr<Task>(std::make_unique<ReorderedTask>(
       std::move(reorder), std::move(task), operand, packedBytes(to)));
 }

@@ -21,6 +21,12 @@ namespace partita::runtime {
 /// Bytes of packed weights, or of an image, in the scratch.
 size_t packedBytes(const dnnl_memory_desc_t &desc);
 
+/// Brings what lies at `from_data` into the order `to`, at `to_data`. The
+/// addresses are its arguments 0 and 1; null: set later.
+Expected<std::unique_ptr<PrimitiveTask>>
+makeReorder(OnednnContext &context, const dnnl_memory_desc_t &from,
+            float *from_data, const dnnl_memory_desc_t &to, float *to_data);
+
 /// `task` with an operand at `data`, in the order `from`, brought into the
 /// order `to` before. `operand`: where the task keeps its address.
 Expected<std::unique_ptr<Task>>
