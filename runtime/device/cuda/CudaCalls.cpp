@@ -120,12 +120,26 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
   return Status();
 }
 
-/// cuDNN for this device, since the first call.
-Expected<std::shared_ptr<cudnn::Library>> CudaDevice::openDnn() {
+/// A call of cuDNN. `more`: what the plan is made with besides.
+template <typename Plan, typename Rule, typename... More>
+Status CudaDevice::addEngine(CudaInstance &instance,
+                             const std::vector<CudaInstance::Operand> &operands,
+                             const Rule &rule, const char *what,
+                             const char *label, More... more) {
   if (!dnn) {
     dnn = PARTITA_TRY(cudnn::openLibrary(library_apis.dnn, used_gpu));
   }
-  return dnn;
+  cudnn::EngineWishes wishes;
+  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
+  wishes.keep_nan = keep_nan;
+  wishes.cache = &dnn->cache;
+  for (const CudaInstance::Operand &each : operands)
+    wishes.include(alignmentOf(each));
+  auto task = PARTITA_TRY(
+      cudnn::EngineTask::prepare(dnn, std::make_unique<Plan>(dnn->api, more...),
+                                 rule, what, wishes, workspace));
+  instance.addCall(std::move(task), operands, label);
+  return Status();
 }
 
 static std::span<const int64_t>
@@ -151,19 +165,9 @@ Status CudaDevice::addConvolution(CudaInstance &instance, const abi::Call &call,
   if (why)
     return Status::error("cuDNN does not compute the convolution, because " +
                          std::string(why) + kAdvice);
-  auto library = PARTITA_TRY(openDnn());
-  const std::vector<CudaInstance::Operand> operands =
-      operandsOf(call, conv.addend, conv.bias);
-  cudnn::EngineWishes wishes;
-  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
-  wishes.keep_nan = keep_nan;
-  wishes.cache = &library->cache;
-  for (const CudaInstance::Operand &each : operands)
-    wishes.include(alignmentOf(each));
-  auto task =
-      PARTITA_TRY(cudnn::EngineTask::prepare(library, conv, wishes, workspace));
-  instance.addCall(std::move(task), operands, label);
-  return Status();
+  return addEngine<cudnn::ConvPlan>(instance,
+                                    operandsOf(call, conv.addend, conv.bias),
+                                    conv, "the convolution", label);
 }
 
 Status CudaDevice::addPool(CudaInstance &instance, const abi::Call &call,
@@ -180,18 +184,8 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::Call &call,
   if (why)
     return Status::error("cuDNN does not compute the pool, because " +
                          std::string(why) + kAdvice);
-  auto library = PARTITA_TRY(openDnn());
-  const std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
-  cudnn::EngineWishes wishes;
-  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
-  wishes.keep_nan = keep_nan;
-  wishes.cache = &library->cache;
-  for (const CudaInstance::Operand &each : operands)
-    wishes.include(alignmentOf(each));
-  auto task =
-      PARTITA_TRY(cudnn::EngineTask::prepare(library, pool, wishes, workspace));
-  instance.addCall(std::move(task), operands, label);
-  return Status();
+  return addEngine<cudnn::PoolPlan>(instance, operandsOf(call, -1, -1), pool,
+                                    "the pool", label);
 }
 
 Status CudaDevice::addAttention(CudaInstance &instance, const abi::Call &call,
@@ -214,19 +208,11 @@ Status CudaDevice::addAttention(CudaInstance &instance, const abi::Call &call,
     return Status::error("attention of cuDNN may make a number of NaN: for "
                          "--strict-nan compile the model without "
                          "--attention-calls");
-  auto library = PARTITA_TRY(openDnn());
   std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
   if (given.mask_add())
     operands.push_back(operand(*given.mask_add()));
-  cudnn::EngineWishes wishes;
-  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
-  wishes.cache = &library->cache;
-  for (const CudaInstance::Operand &each : operands)
-    wishes.include(alignmentOf(each));
-  auto task = PARTITA_TRY(cudnn::EngineTask::prepare(
-      library, attention, given.scale(), wishes, workspace));
-  instance.addCall(std::move(task), operands, label);
-  return Status();
+  return addEngine<cudnn::AttentionPlan>(instance, operands, attention,
+                                         "attention", label, given.scale());
 }
 
 } // namespace partita::runtime::cuda

@@ -102,7 +102,11 @@ private:
                  const char *label);
   Status addAttention(CudaInstance &instance, const abi::Call &call,
                       const char *label);
-  Expected<std::shared_ptr<cudnn::Library>> openDnn();
+  template <typename Plan, typename Rule, typename... More>
+  Status addEngine(CudaInstance &instance,
+                   const std::vector<CudaInstance::Operand> &operands,
+                   const Rule &rule, const char *what, const char *label,
+                   More... more);
   static uint32_t alignmentOf(const CudaInstance::Operand &operand);
 
   const abi::Plan &plan;

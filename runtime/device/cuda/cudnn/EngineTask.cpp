@@ -23,8 +23,7 @@ Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
   return library;
 }
 
-/// Tells descriptors the library's handle for the device.
-static EnginePlan::ForDevice forDeviceOf(const Library &library) {
+EnginePlan::ForDevice forDeviceOf(const Library &library) {
   return [&library](Descriptor descriptor, DescriptorType type) {
     const Handle handle = library.handle();
     if (type == DescriptorType::heuristics || type == DescriptorType::engine)
@@ -35,34 +34,6 @@ static EnginePlan::ForDevice forDeviceOf(const Library &library) {
                                         : Attribute::plan_handle,
                                     AttributeType::handle, 1, &handle);
   };
-}
-
-Expected<std::unique_ptr<LibraryTask>>
-EngineTask::prepare(std::shared_ptr<Library> library, const rules::Conv &conv,
-                    const EngineWishes &wishes, DeviceAddress workspace) {
-  auto plan = std::make_unique<ConvPlan>(library->api);
-  PARTITA_TRY(plan->make(conv, wishes, forDeviceOf(*library)));
-  return std::unique_ptr<LibraryTask>(new EngineTask(
-      std::move(library), std::move(plan), "the convolution", workspace));
-}
-
-Expected<std::unique_ptr<LibraryTask>>
-EngineTask::prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
-                    const EngineWishes &wishes, DeviceAddress workspace) {
-  auto plan = std::make_unique<PoolPlan>(library->api);
-  PARTITA_TRY(plan->make(pool, wishes, forDeviceOf(*library)));
-  return std::unique_ptr<LibraryTask>(new EngineTask(
-      std::move(library), std::move(plan), "the pool", workspace));
-}
-
-Expected<std::unique_ptr<LibraryTask>>
-EngineTask::prepare(std::shared_ptr<Library> library,
-                    const rules::Attention &attention, float scale,
-                    const EngineWishes &wishes, DeviceAddress workspace) {
-  auto plan = std::make_unique<AttentionPlan>(library->api, scale);
-  PARTITA_TRY(plan->make(attention, wishes, forDeviceOf(*library)));
-  return std::unique_ptr<LibraryTask>(new EngineTask(
-      std::move(library), std::move(plan), "attention", workspace));
 }
 
 EngineTask::~EngineTask() {

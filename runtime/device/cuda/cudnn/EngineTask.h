@@ -27,19 +27,23 @@ using Library = LibraryHandle<Api, Handle>;
 Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
                                                std::shared_ptr<const Gpu> gpu);
 
+/// Tells descriptors the library's handle for the device.
+EnginePlan::ForDevice forDeviceOf(const Library &library);
+
 /// The operands are those of the plan, in its order.
 class EngineTask final : public LibraryTask {
 public:
-  /// Chooses the engine. `workspace`: where it may be.
+  /// Chooses the engine of `plan`, which computes `rule`. `what`: the call, in
+  /// words. `workspace`: where it may be.
+  template <typename Plan, typename Rule>
   static Expected<std::unique_ptr<LibraryTask>>
-  prepare(std::shared_ptr<Library> library, const rules::Conv &conv,
-          const EngineWishes &wishes, DeviceAddress workspace);
-  static Expected<std::unique_ptr<LibraryTask>>
-  prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
-          const EngineWishes &wishes, DeviceAddress workspace);
-  static Expected<std::unique_ptr<LibraryTask>>
-  prepare(std::shared_ptr<Library> library, const rules::Attention &attention,
-          float scale, const EngineWishes &wishes, DeviceAddress workspace);
+  prepare(std::shared_ptr<Library> library, std::unique_ptr<Plan> plan,
+          const Rule &rule, const char *what, const EngineWishes &wishes,
+          DeviceAddress workspace) {
+    PARTITA_TRY(plan->make(rule, wishes, forDeviceOf(*library)));
+    return std::unique_ptr<LibraryTask>(
+        new EngineTask(std::move(library), std::move(plan), what, workspace));
+  }
   ~EngineTask() override;
 
   Status bind(const DeviceAddress *operands) override;
@@ -47,7 +51,6 @@ public:
                  StreamHandle stream) const override;
 
 private:
-  /// `what`: the call, in words.
   EngineTask(std::shared_ptr<Library> library, std::unique_ptr<EnginePlan> plan,
              const char *what, DeviceAddress workspace)
       : library(std::move(library)), plan(std::move(plan)), what(what),
