@@ -304,19 +304,7 @@ private:
   /// Elements a nanosecond of a loop over `count` elements, by all threads.
   template <typename Loop>
   Expected<double> loopRate(int64_t count, double budget, const Loop &loop) {
-    struct Context {
-      const Loop &loop;
-    } context{loop};
-    double ns = leastTime(
-        [&] {
-          team.split(
-              count, 1,
-              [](void *context, int thread, int64_t begin, int64_t end) {
-                static_cast<Context *>(context)->loop(thread, begin, end);
-              },
-              &context);
-        },
-        budget, clock());
+    double ns = leastTime([&] { team.split(count, 1, loop); }, budget, clock());
     return double(count) / ns;
   }
 

@@ -34,7 +34,9 @@ public:
       : kernel(kernel), buffers(std::move(buffers)), extent(extent),
         grain(grain), team(team) {}
   bool run() override {
-    team.split(extent, grain, runRange, this);
+    team.split(extent, grain, [&](int, int64_t begin, int64_t end) {
+      kernel(buffers.data(), begin, end);
+    });
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -43,10 +45,6 @@ public:
   }
 
 private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<KernelTask *>(self);
-    task->kernel(task->buffers.data(), begin, end);
-  }
   partita_kernel_fn kernel;
   std::vector<void *> buffers;
   int64_t extent, grain;
@@ -59,7 +57,10 @@ public:
       : to(to), from(from), bytes(bytes), team(team) {}
   bool run() override {
     if (to != from)
-      team.split(bytes, kCopyGrain, runRange, this);
+      team.split(bytes, kCopyGrain, [&](int, int64_t begin, int64_t end) {
+        std::memmove(to + begin, from + begin,
+                     static_cast<size_t>(end - begin));
+      });
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -68,11 +69,6 @@ public:
   }
 
 private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<CopyTask *>(self);
-    std::memmove(task->to + begin, task->from + begin,
-                 static_cast<size_t>(end - begin));
-  }
   uint8_t *to;
   uint8_t *from;
   int64_t bytes;
@@ -95,7 +91,8 @@ public:
   bool run() override {
     const int64_t grain =
         std::max<int64_t>(kCopyGrain / std::max<int64_t>(shape.bytes, 1), 1);
-    team.split(shape.rows, grain, runRange, this);
+    team.split(shape.rows, grain,
+               [&](int, int64_t begin, int64_t end) { copyRows(begin, end); });
     // What lies between the windows.
     if (shape.is_mapped)
       releasePages(from, static_cast<size_t>(shape.rows * shape.row));
@@ -107,27 +104,25 @@ public:
   }
 
 private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<SliceTask *>(self);
-    const Shape &shape = task->shape;
+  void copyRows(int64_t begin, int64_t end) const {
     const int64_t first = std::min(shape.place * shape.bytes, shape.row),
                   there = std::min(shape.bytes, shape.row - first);
     // Pages of the file are given back on the way, so that the device holds
     // little more than its own part of a large weight at any time.
-    const uint8_t *held = task->from + begin * shape.row;
-    auto copy = [&](uint8_t *to, const uint8_t *from, int64_t bytes) {
-      std::memcpy(to, from, static_cast<size_t>(bytes));
-      if (!shape.is_mapped || from + bytes - held < kSliceWindow)
+    const uint8_t *held = from + begin * shape.row;
+    auto copy = [&](uint8_t *target, const uint8_t *source, int64_t bytes) {
+      std::memcpy(target, source, static_cast<size_t>(bytes));
+      if (!shape.is_mapped || source + bytes - held < kSliceWindow)
         return;
-      releasePages(held, static_cast<size_t>(from + bytes - held));
-      held = from + bytes;
+      releasePages(held, static_cast<size_t>(source + bytes - held));
+      held = source + bytes;
     };
     for (int64_t row = begin; row < end; ++row) {
-      uint8_t *to = task->to + row * shape.bytes;
-      const uint8_t *from = task->from + row * shape.row + first;
+      uint8_t *target = to + row * shape.bytes;
+      const uint8_t *source = from + row * shape.row + first;
       for (int64_t at = 0; at < there; at += kSliceWindow)
-        copy(to + at, from + at, std::min(kSliceWindow, there - at));
-      std::memset(to + there, 0, static_cast<size_t>(shape.bytes - there));
+        copy(target + at, source + at, std::min(kSliceWindow, there - at));
+      std::memset(target + there, 0, static_cast<size_t>(shape.bytes - there));
     }
   }
   uint8_t *to;

@@ -66,8 +66,8 @@ ThreadTeam::ThreadTeam(int count, const std::vector<int> &cores)
 
 void ThreadTeam::enter() const { omp_set_num_threads(threads); }
 
-void ThreadTeam::split(int64_t extent, int64_t grain, RangeFunction function,
-                       void *context) const {
+void ThreadTeam::splitRange(int64_t extent, int64_t grain,
+                            RangeFunction function, const void *context) const {
   int64_t most = std::max<int64_t>(extent / std::max<int64_t>(grain, 1), 1);
   int64_t parts = std::min<int64_t>(threads, most);
   if (extent <= 0)

@@ -40,12 +40,18 @@ public:
 
   int size() const { return threads; }
 
-  using RangeFunction = void (*)(void *context, int thread, int64_t begin,
-                                 int64_t end);
-  /// Splits [0, extent) into at most one contiguous part per thread, and
-  /// returns when all are done. Only the last part may be smaller than `grain`.
-  void split(int64_t extent, int64_t grain, RangeFunction function,
-             void *context) const;
+  /// Splits [0, extent) into at most one contiguous part per thread, calls
+  /// function(thread, begin, end) for each, and returns when all are done. Only
+  /// the last part may be smaller than `grain`.
+  template <typename Function>
+  void split(int64_t extent, int64_t grain, const Function &function) const {
+    splitRange(
+        extent, grain,
+        [](const void *context, int thread, int64_t begin, int64_t end) {
+          (*static_cast<const Function *>(context))(thread, begin, end);
+        },
+        &function);
+  }
 
   /// Whether a thread of the team has computed with NaN, or made one, since the
   /// last call. The processor keeps a flag of it, at no cost. All instructions
@@ -53,6 +59,11 @@ public:
   bool metNan() const;
 
 private:
+  using RangeFunction = void (*)(const void *context, int thread, int64_t begin,
+                                 int64_t end);
+  void splitRange(int64_t extent, int64_t grain, RangeFunction function,
+                  const void *context) const;
+
   int threads;
 };
 

@@ -54,7 +54,12 @@ public:
   bool run() override {
     failed.store(false, std::memory_order_relaxed);
     omp_set_num_threads(1);
-    team.split(slices.count, 1, runRange, this);
+    team.split(slices.count, 1, [&](int thread, int64_t begin, int64_t end) {
+      FlushDenormals flush;
+      for (int64_t i = begin; i < end; ++i)
+        if (!runSlice(*workers[thread], i))
+          failed.store(true, std::memory_order_relaxed);
+    });
     team.enter();
     return !failed.load(std::memory_order_relaxed);
   }
@@ -256,14 +261,6 @@ private:
     layout.part = layout.sum + packed;
     layout.library = layout.part + packed;
     layout.end = layout.library + rules::alignScratch(library);
-  }
-
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    auto *call = static_cast<ConvDw *>(self);
-    FlushDenormals flush;
-    for (int64_t i = begin; i < end; ++i)
-      if (!call->runSlice(*call->workers[thread], i))
-        call->failed.store(true, std::memory_order_relaxed);
   }
 
   /// Copies channels of images, from the given one on, next to each other.

@@ -71,7 +71,7 @@ public:
       product.functions.arrange(product.weights, product.x(row), product.depth,
                                 arranged + row * product.padded);
     team.split(product.columns, std::max<int64_t>(kGrain / product.padded, 1),
-               runRange, this);
+               [&](int, int64_t begin, int64_t end) { multiply(begin, end); });
     return true;
   }
   size_t scratchBytes() const override {
@@ -88,16 +88,14 @@ private:
   /// Fewer weights than this are not worth waking another thread.
   static constexpr int64_t kGrain = 32 << 10;
 
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    const auto *task = static_cast<const FewRows *>(self);
-    const Product &product = task->product;
+  void multiply(int64_t begin, int64_t end) const {
     PackedProduct part;
     part.weights = product.weights;
     part.begin = begin;
     part.end = end;
     part.step = product.columns;
     for (int64_t row = 0; row < product.rows; row += kFewVectors) {
-      part.vectors = task->arranged + row * product.padded;
+      part.vectors = arranged + row * product.padded;
       part.count = std::min(product.rows - row, kFewVectors);
       part.result = product.result(row);
       product.functions.multiply(part);

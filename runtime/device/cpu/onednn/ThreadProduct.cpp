@@ -113,18 +113,14 @@ bool ThreadProductTask::run() {
   // A single part runs in this thread alone, where the library would use the
   // whole team for a product of its own choice.
   omp_set_num_threads(1);
-  team.split(parts, 1, runRange, this);
+  team.split(parts, 1, [&](int thread, int64_t begin, int64_t end) {
+    FlushDenormals flush;
+    for (int64_t i = begin; i < end; ++i)
+      if (!runPart(*workers[static_cast<size_t>(thread)], i))
+        failed.store(true, std::memory_order_relaxed);
+  });
   team.enter();
   return !failed.load(std::memory_order_relaxed);
-}
-
-void ThreadProductTask::runRange(void *self, int thread, int64_t begin,
-                                 int64_t end) {
-  auto *task = static_cast<ThreadProductTask *>(self);
-  FlushDenormals flush;
-  for (int64_t i = begin; i < end; ++i)
-    if (!task->runPart(*task->workers[static_cast<size_t>(thread)], i))
-      task->failed.store(true, std::memory_order_relaxed);
 }
 
 } // namespace partita::runtime

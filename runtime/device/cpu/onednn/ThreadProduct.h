@@ -101,8 +101,6 @@ protected:
   void setPartCount(int64_t count) { parts = count; }
 
 private:
-  static void runRange(void *self, int thread, int64_t begin, int64_t end);
-
   const ThreadTeam &team;
   std::vector<ThreadProduct> products;
   std::vector<std::unique_ptr<Worker>> workers;

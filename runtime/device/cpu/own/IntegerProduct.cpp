@@ -44,8 +44,10 @@ int16_t widened(const uint8_t *from, bool has_sign) {
 class IntegerRowsTask : public Task {
 public:
   bool run() override {
-    team.split(groups * rows, std::max<int64_t>(kGrain / columns, 1), runRange,
-               this);
+    team.split(groups * rows, std::max<int64_t>(kGrain / columns, 1),
+               [&](int thread, int64_t begin, int64_t end) {
+                 runRows(thread, begin, end);
+               });
     return true;
   }
   size_t scratchBytes() const override {
@@ -110,14 +112,12 @@ private:
     return roundUp(2 * part * (kIntegerRows + 1 + block), 64);
   }
 
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    auto *task = static_cast<IntegerRowsTask *>(self);
+  void runRows(int thread, int64_t begin, int64_t end) const {
     for (int64_t at = begin; at < end;) {
-      const int64_t group = at / task->rows, row = at % task->rows;
-      const int64_t last = std::min(task->rows, row + end - at);
-      task->multiply(group, row, last,
-                     reinterpret_cast<int16_t *>(task->scratch +
-                                                 thread * task->perThread()));
+      const int64_t group = at / rows, row = at % rows;
+      const int64_t last = std::min(rows, row + end - at);
+      multiply(group, row, last,
+               reinterpret_cast<int16_t *>(scratch + thread * perThread()));
       at += last - row;
     }
   }
@@ -414,7 +414,9 @@ public:
             weights_data + windows.weightOffset(tap) + c * weights.strides[0],
             true);
     team.split(windows.pixels(), std::max<int64_t>(kGrain / channels, 1),
-               runRange, this);
+               [&](int thread, int64_t begin, int64_t end) {
+                 runPixels(thread, begin, end);
+               });
     return true;
   }
   size_t scratchBytes() const override {
@@ -433,26 +435,24 @@ private:
 
   int64_t weightBytes() const { return roundUp(2 * taps * channels, 64); }
 
-  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
-    const auto *task = static_cast<const IntegerDepthwise *>(self);
-    auto *pixels = reinterpret_cast<const uint8_t **>(task->scratch +
-                                                      task->weightBytes()) +
-                   thread * task->taps;
+  void runPixels(int thread, int64_t begin, int64_t end) const {
+    auto *pixels = reinterpret_cast<const uint8_t **>(scratch + weightBytes()) +
+                   thread * taps;
     IntegerPixel pixel;
     pixel.pixels = pixels;
-    pixel.weights = reinterpret_cast<const int16_t *>(task->scratch);
-    pixel.taps = task->taps;
-    pixel.channels = task->channels;
-    pixel.has_sign = task->has_sign;
+    pixel.weights = reinterpret_cast<const int16_t *>(scratch);
+    pixel.taps = taps;
+    pixel.channels = channels;
+    pixel.has_sign = has_sign;
     for (int64_t i = begin; i < end; ++i) {
-      const Windows::Place place = task->windows.place(i);
-      for (int64_t tap = 0; tap < task->taps; ++tap) {
-        const int64_t at = task->windows.inputOffset(place, tap);
-        pixels[tap] = at < 0 ? nullptr : task->input_data + at;
+      const Windows::Place place = windows.place(i);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t at = windows.inputOffset(place, tap);
+        pixels[tap] = at < 0 ? nullptr : input_data + at;
       }
-      pixel.to = reinterpret_cast<int32_t *>(task->result_data) +
-                 task->windows.resultOffset(i);
-      task->functions.pixel(pixel);
+      pixel.to =
+          reinterpret_cast<int32_t *>(result_data) + windows.resultOffset(i);
+      functions.pixel(pixel);
     }
   }
 

@@ -73,7 +73,11 @@ public:
   bool run() override {
     constexpr int64_t kElements = 4096; // less is not worth another thread
     const int64_t row = std::max<int64_t>(result.dims.back(), 1);
-    team.split(rows, std::max<int64_t>(kElements / row, 1), runRange, this);
+    team.split(rows, std::max<int64_t>(kElements / row, 1),
+               [&](int, int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   computeRow(i);
+               });
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -83,12 +87,6 @@ public:
   }
 
 private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<NanKeepingPostOp *>(self);
-    for (int64_t row = begin; row < end; ++row)
-      task->computeRow(row);
-  }
-
   /// x = function(x, y) for each x of a row, and the y that lie `apart`; 0: one
   /// y for all of them.
   template <typename Function>
@@ -155,8 +153,11 @@ public:
   }
 
   bool run() override {
-    team.split(result.dims[0] * result.dims[2] * result.dims[3], 1, runRange,
-               this);
+    team.split(result.dims[0] * result.dims[2] * result.dims[3], 1,
+               [&](int, int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row)
+                   computeRow(row);
+               });
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -165,12 +166,6 @@ public:
   }
 
 private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    auto *task = static_cast<NanKeepingPool *>(self);
-    for (int64_t row = begin; row < end; ++row)
-      task->computeRow(row);
-  }
-
   /// The windows at one place of all spatial dimensions but the last.
   void computeRow(int64_t row) {
     const int64_t y = row % result.dims[3], z = row / result.dims[3];

@@ -53,7 +53,8 @@ public:
       : call(std::move(resolved)), team(team) {}
 
   bool run() override {
-    team.split(extent, grain, runRange, this);
+    team.split(extent, grain,
+               [&](int, int64_t begin, int64_t end) { runPart(begin, end); });
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -77,11 +78,6 @@ protected:
   ResolvedCall call;
   const ThreadTeam &team;
   int64_t extent = 0, grain = 1;
-
-private:
-  static void runRange(void *self, int, int64_t begin, int64_t end) {
-    static_cast<OrderedTask *>(self)->runPart(begin, end);
-  }
 };
 
 template <typename T> class TopK final : public OrderedTask {

@@ -203,9 +203,15 @@ public:
     for (first = 0; first < tiles; first += block) {
       const int64_t count = std::min(block, tiles - first);
       kind = &kinds[count == block ? 0 : 1];
-      team.split(count, kLeastTiles, runInput, this);
-      team.split(elements, 1, runProducts, this);
-      team.split(count, kLeastTiles, runOutput, this);
+      team.split(count, kLeastTiles, [&](int, int64_t begin, int64_t end) {
+        runInput(begin, end);
+      });
+      team.split(elements, 1, [&](int thread, int64_t begin, int64_t end) {
+        runProducts(thread, begin, end);
+      });
+      team.split(count, kLeastTiles, [&](int, int64_t begin, int64_t end) {
+        runOutput(begin, end);
+      });
     }
     return !failed.load(std::memory_order_relaxed);
   }
@@ -277,38 +283,35 @@ private:
     key.append(reinterpret_cast<const char *>(&packed), sizeof(packed));
     return context.packedBy(
         weights, key, bytes * static_cast<size_t>(elements), [&](float *to) {
-          Packing packing{this, BlockedMatrix(packed),
-                          static_cast<int64_t>(bytes / sizeof(float)), to};
-          team.split(outputs(), 1, packRange, &packing);
+          const BlockedMatrix matrix(packed);
+          const auto step = static_cast<int64_t>(bytes / sizeof(float));
+          team.split(outputs(), 1, [&](int, int64_t begin, int64_t end) {
+            packRange(matrix, step, begin, end, to);
+          });
           return Status();
         });
   }
-  struct Packing {
-    const TiledWinograd *conv;
-    BlockedMatrix matrix;
-    int64_t step; ///< floats from element to element
-    float *to;
-  };
-  static void packRange(void *context, int, int64_t begin, int64_t end) {
-    auto &[conv, matrix, step, to] = *static_cast<Packing *>(context);
-    const int64_t n = conv->side + kWindow - 1;
-    const double (*rows)[3] = conv->side == 2 ? kFilter2 : kFilter4;
-    const std::vector<int64_t> &strides = conv->weights.strides;
+  /// Of outputs [begin, end). `step`: floats from element to element.
+  void packRange(const BlockedMatrix &matrix, int64_t step, int64_t begin,
+                 int64_t end, float *to) const {
+    const int64_t n = side + kWindow - 1;
+    const double (*filter)[3] = side == 2 ? kFilter2 : kFilter4;
+    const std::vector<int64_t> &strides = weights.strides;
     for (int64_t o = begin; o < end; ++o)
-      for (int64_t c = 0; c < conv->inputs(); ++c) {
-        const float *g = conv->weights.data + o * strides[0] + c * strides[1];
+      for (int64_t c = 0; c < inputs(); ++c) {
+        const float *g = weights.data + o * strides[0] + c * strides[1];
         float *place = to + matrix.at(o, c);
         double half[6][3];
         for (int64_t i = 0; i < n; ++i)
           for (int64_t k = 0; k < kWindow; ++k)
-            half[i][k] = rows[i][0] * g[k * strides[3]] +
-                         rows[i][1] * g[strides[2] + k * strides[3]] +
-                         rows[i][2] * g[2 * strides[2] + k * strides[3]];
+            half[i][k] = filter[i][0] * g[k * strides[3]] +
+                         filter[i][1] * g[strides[2] + k * strides[3]] +
+                         filter[i][2] * g[2 * strides[2] + k * strides[3]];
         for (int64_t i = 0; i < n; ++i)
           for (int64_t j = 0; j < n; ++j)
             place[(i * n + j) * step] = static_cast<float>(
-                half[i][0] * rows[j][0] + half[i][1] * rows[j][1] +
-                half[i][2] * rows[j][2]);
+                half[i][0] * filter[j][0] + half[i][1] * filter[j][1] +
+                half[i][2] * filter[j][2]);
       }
   }
 
@@ -330,61 +333,54 @@ private:
                image.dims[1];
   }
 
-  static void runInput(void *self, int, int64_t begin, int64_t end) {
-    const auto &conv = *static_cast<TiledWinograd *>(self);
-    const int64_t n = conv.side + kWindow - 1;
+  void runInput(int64_t begin, int64_t end) const {
+    const int64_t n = side + kWindow - 1;
     const float *pixels[kMostElements];
     TileInput tile;
     tile.pixels = pixels;
-    tile.channels = conv.inputs();
-    tile.step = conv.block * tile.channels;
-    auto *transform =
-        conv.side == 2 ? conv.functions.input2 : conv.functions.input4;
+    tile.channels = inputs();
+    tile.step = block * tile.channels;
+    auto *transform = side == 2 ? functions.input2 : functions.input4;
     for (int64_t t = begin; t < end; ++t) {
-      const auto [image, row, column] = conv.placeOf(conv.first + t);
+      const auto [image, row, column] = placeOf(first + t);
       for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j) {
-          const float *pixel = pixelOf(conv.input, image, row + i - conv.top,
-                                       column + j - conv.left);
-          pixels[i * n + j] = pixel ? pixel : conv.zeros.data();
+          const float *pixel =
+              pixelOf(input, image, row + i - top, column + j - left);
+          pixels[i * n + j] = pixel ? pixel : zeros.data();
         }
-      tile.to = conv.transformed + t * tile.channels;
+      tile.to = transformed + t * tile.channels;
       transform(tile);
     }
   }
 
-  static void runProducts(void *self, int thread, int64_t begin, int64_t end) {
-    auto &conv = *static_cast<TiledWinograd *>(self);
+  void runProducts(int thread, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const Arguments &arguments = conv.kind->arguments[static_cast<size_t>(i)];
-      if (dnnl_primitive_execute(
-              conv.kind->product.primitive.get(),
-              conv.streams[static_cast<size_t>(thread)].get(),
-              static_cast<int>(arguments.list.size()),
-              arguments.list.data()) != dnnl_success)
-        conv.failed.store(true, std::memory_order_relaxed);
+      const Arguments &arguments = kind->arguments[static_cast<size_t>(i)];
+      if (dnnl_primitive_execute(kind->product.primitive.get(),
+                                 streams[static_cast<size_t>(thread)].get(),
+                                 static_cast<int>(arguments.list.size()),
+                                 arguments.list.data()) != dnnl_success)
+        failed.store(true, std::memory_order_relaxed);
     }
   }
 
-  static void runOutput(void *self, int, int64_t begin, int64_t end) {
-    const auto &conv = *static_cast<TiledWinograd *>(self);
+  void runOutput(int64_t begin, int64_t end) const {
     float *pixels[kMostElements];
     TileOutput tile;
     tile.pixels = pixels;
-    tile.channels = conv.outputs();
-    tile.step = conv.block * tile.channels;
-    tile.bias = conv.has_bias ? conv.bias.data : nullptr;
-    tile.least = conv.least;
-    tile.most = conv.most;
-    auto *transform =
-        conv.side == 2 ? conv.functions.output2 : conv.functions.output4;
+    tile.channels = outputs();
+    tile.step = block * tile.channels;
+    tile.bias = has_bias ? bias.data : nullptr;
+    tile.least = least;
+    tile.most = most;
+    auto *transform = side == 2 ? functions.output2 : functions.output4;
     for (int64_t t = begin; t < end; ++t) {
-      const auto [image, row, column] = conv.placeOf(conv.first + t);
-      for (int64_t i = 0; i < conv.side; ++i)
-        for (int64_t j = 0; j < conv.side; ++j)
-          pixels[i * conv.side + j] =
-              pixelOf(conv.result, image, row + i, column + j);
-      tile.from = conv.products + t * tile.channels;
+      const auto [image, row, column] = placeOf(first + t);
+      for (int64_t i = 0; i < side; ++i)
+        for (int64_t j = 0; j < side; ++j)
+          pixels[i * side + j] = pixelOf(result, image, row + i, column + j);
+      tile.from = products + t * tile.channels;
       transform(tile);
     }
   }
