@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/cpu/onednn/ConvWindows.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/ReorderedTask.h"
 #include "runtime/device/cpu/onednn/WinogradConv.h"
@@ -29,31 +30,22 @@ enum class Order {
 /// Channels that are one vector, of the code that reads planes.
 constexpr int64_t kVector = 16;
 
-/// How the windows of a convolution lie; by spatial axis.
-struct Windows {
-  std::vector<int64_t> strides, dilations, pads_low;
-  int64_t groups = 1;
-};
-
-Windows windowsOf(const abi::Conv &conv) {
-  auto numbers = [](const flatbuffers::Vector<int64_t> *all) {
-    return std::vector<int64_t>(all->begin(), all->end());
-  };
-  return {numbers(conv.strides()), numbers(conv.dilations()),
-          numbers(conv.pads_low()), conv.groups()};
-}
-
 class Conv {
 public:
-  Conv(ResolvedCall resolved, Windows windows, OnednnContext &context)
+  Conv(ResolvedCall resolved, ConvWindows windows, OnednnContext &context)
       : call(std::move(resolved)), context(context),
-        strides(std::move(windows.strides)),
-        dilations(std::move(windows.dilations)),
-        pads_low(std::move(windows.pads_low)), groups(windows.groups) {}
+        windows(std::move(windows)) {}
 
   Expected<std::unique_ptr<Task>> prepare(const ThreadTeam &team, bool pack) {
-    if (input().rank() == 3)
-      addHeight();
+    if (input().rank() == 3) {
+      std::vector<Operand *> images;
+      for (Operand &operand : call.operands)
+        images.push_back(&operand);
+      for (PostOperation &post : call.post_ops)
+        if (post.operand.rank() == 3)
+          images.push_back(&post.operand);
+      windows.addHeight(images);
+    }
     // With one channel or one pixel both layouts are true; channels-last is
     // the faster one, if both images can have it.
     channels_last =
@@ -62,7 +54,7 @@ public:
         liesDensely(call.result(), true) &&
         !liesDensely(call.result(), false) && input().type == abi::DType::f32)
       image = Image::planes;
-    groupWeights();
+    windows.groupWeights(weights());
     if (call.has_bias && !denseBias())
       biasAsPostOp();
     // Where the processor or the room does not allow it, directly; and where
@@ -113,20 +105,22 @@ private:
     const int64_t images = input().dims[0];
     const int64_t row = input().dims[1] * sizeof(float) *
                         product(input().dims.begin() + 3, input().dims.end());
-    const int64_t window = windowExtent(0), all = call.result().dims[2];
-    const int64_t rows =
-        std::clamp<int64_t>((kMost / row - window) / strides[0] + 1, 1, all);
+    const int64_t window = windows.extent(weights(), 0),
+                  all = call.result().dims[2];
+    const int64_t rows = std::clamp<int64_t>(
+        (kMost / row - window) / windows.strides[0] + 1, 1, all);
     auto bands = std::make_unique<TaskSequence>();
     for (int64_t i = 0; i < all * images; i += std::min(rows, all - i % all)) {
       const int64_t begin = i % all, end = std::min(begin + rows, all);
       Conv band(*this);
       band.channels_last = true;
       band.image = Image::reordered;
-      const int64_t from = begin * strides[0] - pads_low[0],
-                    to = (end - 1) * strides[0] - pads_low[0] + window;
+      const int64_t stride = windows.strides[0],
+                    from = begin * stride - windows.padsLow[0],
+                    to = (end - 1) * stride - windows.padsLow[0] + window;
       const int64_t first = std::clamp<int64_t>(from, 0, input().dims[2] - 1),
                     last = std::clamp<int64_t>(to, first + 1, input().dims[2]);
-      band.pads_low[0] = first - from;
+      band.windows.padsLow[0] = first - from;
       restrict(band.input(), i / all, first, last);
       restrict(band.call.result(), i / all, begin, end);
       for (PostOperation &post : band.call.post_ops)
@@ -150,44 +144,8 @@ private:
     return std::accumulate(begin, end, int64_t(1), std::multiplies<>());
   }
 
-  /// Pixels from the first tap of a window to the last, and one.
-  int64_t windowExtent(int axis) {
-    const Operand &weights = this->weights();
-    int first = weights.rank() - (input().rank() - 2);
-    return (weights.dims[first + axis] - 1) * dilations[axis] + 1;
-  }
-
   Operand &input() { return call.operands[0]; }
   Operand &weights() { return call.operands[1]; }
-
-  /// Rows as images of height 1: for them the library has faster code, of
-  /// single channels above all.
-  void addHeight() {
-    auto extend = [](Operand &operand) {
-      int64_t stride = operand.dims[2] * operand.strides[2];
-      operand.dims.insert(operand.dims.begin() + 2, 1);
-      operand.strides.insert(operand.strides.begin() + 2, stride);
-    };
-    for (Operand &operand : call.operands)
-      extend(operand);
-    for (PostOperation &post : call.post_ops)
-      if (post.operand.rank() == 3)
-        extend(post.operand);
-    strides.insert(strides.begin(), 1);
-    dilations.insert(dilations.begin(), 1);
-    pads_low.insert(pads_low.begin(), 0);
-  }
-
-  /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
-  void groupWeights() {
-    Operand &weights = this->weights();
-    if (groups == 1)
-      return;
-    weights.dims[0] /= groups;
-    weights.strides.insert(weights.strides.begin(),
-                           weights.strides[0] * weights.dims[0]);
-    weights.dims.insert(weights.dims.begin(), groups);
-  }
 
   bool denseBias() const {
     return call.bias.dims[0] == call.operands.back().dims[1] &&
@@ -327,15 +285,11 @@ private:
                          const dnnl_memory_desc_t &bias,
                          const dnnl_memory_desc_t &dst, const OwnedAttr &attr,
                          OwnedPrimitiveDesc &desc) {
-    // The library counts the elements between two taps; 0 means dense.
-    std::vector<int64_t> skipped = dilations;
-    for (int64_t &dilation : skipped)
-      dilation -= 1;
     dnnl_convolution_desc_t op;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
         &op, dnnl_forward_inference, dnnl_convolution_direct, &src, &weights,
-        call.has_bias ? &bias : nullptr, &dst, strides.data(), skipped.data(),
-        pads_low.data(), padsHigh().data());
+        call.has_bias ? &bias : nullptr, &dst, windows.strides.data(),
+        windows.skipped.data(), windows.padsLow.data(), padsHigh().data());
     if (status != dnnl_success)
       return status;
     // The library prefers code that reads the input where it lies. Pixels a
@@ -362,26 +316,20 @@ private:
   bool skipsPixels() {
     const Operand &weights = this->weights();
     auto window = weights.dims.end() - (input().rank() - 2);
-    return groups == 1 &&
+    return windows.groups == 1 &&
            std::all_of(window, weights.dims.end(),
                        [](int64_t extent) { return extent == 1; }) &&
-           std::any_of(strides.begin(), strides.end(),
+           std::any_of(windows.strides.begin(), windows.strides.end(),
                        [](int64_t stride) { return stride > 1; });
   }
 
-  /// The library wants the window to end where the padding does.
   std::vector<int64_t> padsHigh() {
-    std::vector<int64_t> pads;
-    for (int i = 0; i < input().rank() - 2; ++i)
-      pads.push_back((call.result().dims[i + 2] - 1) * strides[i] +
-                     windowExtent(i) - input().dims[i + 2] - pads_low[i]);
-    return pads;
+    return windows.findPadsHigh(input(), weights(), call.result());
   }
 
   ResolvedCall call;
   OnednnContext &context;
-  std::vector<int64_t> strides, dilations, pads_low; ///< by spatial axis
-  int64_t groups;
+  ConvWindows windows;
   bool channels_last = false, only_pointwise = false;
   Image image = Image::same;
 };
@@ -391,7 +339,7 @@ private:
 Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
-  Windows windows = windowsOf(*call.call->details_as_Conv());
+  ConvWindows windows(*call.call->details_as_Conv());
   if (!multipliesIntegers(call))
     return Conv(std::move(call), std::move(windows), context)
         .prepare(team, pack);
@@ -417,9 +365,7 @@ Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
   for (PostOperation &post : call.post_ops)
     if (post.operand.rank())
       image(post.operand);
-  const std::vector<int64_t> ones = {1, 1};
-  return Conv(std::move(call), {ones, ones, {0, 0}}, context)
-      .preparePointwise();
+  return Conv(std::move(call), ConvWindows(2), context).preparePointwise();
 }
 
 } // namespace partita::runtime

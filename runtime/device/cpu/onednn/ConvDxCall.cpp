@@ -19,7 +19,7 @@ public:
         windows(*call.call->details_as_Conv(), dx(), weights(), dy()) {}
 
   Expected<std::unique_ptr<Task>> prepare() {
-    groupWeights();
+    windows.groupWeights(weights());
     channelsLast = liesDensely(dx(), true) && liesDensely(dy(), true);
     auto task = make(anyDesc(weights().dims, weights().type));
     // In the plan's order, no copy needs room.
@@ -32,17 +32,6 @@ private:
   Operand &dy() { return call.operands[0]; }
   Operand &weights() { return call.operands[1]; }
   Operand &dx() { return call.operands[2]; }
-
-  /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
-  void groupWeights() {
-    Operand &weights = this->weights();
-    if (windows.groups == 1)
-      return;
-    weights.dims[0] /= windows.groups;
-    weights.strides.insert(weights.strides.begin(),
-                           weights.strides[0] * weights.dims[0]);
-    weights.dims.insert(weights.dims.begin(), windows.groups);
-  }
 
   Expected<std::unique_ptr<Task>> make(dnnl_memory_desc_t filter) {
     const dnnl_memory_desc_t image = imageDesc(dx(), channelsLast),

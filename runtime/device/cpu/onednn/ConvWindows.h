@@ -12,33 +12,68 @@
 
 namespace partita::runtime {
 
-/// The windows of y = conv(x, weights), of which a call computes a derivative.
+/// The windows of y = conv(x, weights), by spatial axis.
 struct ConvWindows {
-  std::vector<int64_t> strides, skipped, padsLow, padsHigh; ///< by spatial axis
-  int64_t groups;
+  std::vector<int64_t> strides, skipped, padsLow;
+  std::vector<int64_t> padsHigh; ///< of a derivative
+  int64_t groups = 1;
 
-  /// `x`, `weights`, `y`: operands of the call, the result among them. Rows
-  /// become images of height 1, for which the library has more code.
-  ConvWindows(const abi::Conv &conv, Operand &x, Operand &weights, Operand &y)
-      : groups(conv.groups()) {
+  /// They move by one pixel, and nothing is padded.
+  explicit ConvWindows(size_t axes)
+      : strides(axes, 1), skipped(axes), padsLow(axes) {}
+  explicit ConvWindows(const abi::Conv &conv) : groups(conv.groups()) {
     for (int64_t i = 0; i < length(conv.strides()); ++i) {
       strides.push_back(conv.strides()->Get(i));
       // The library counts the elements between two taps.
       skipped.push_back(conv.dilations()->Get(i) - 1);
       padsLow.push_back(conv.pads_low()->Get(i));
     }
-    if (x.rank() == 3) {
-      for (Operand *operand : {&x, &weights, &y})
-        addHeight(*operand);
-      strides.insert(strides.begin(), 1);
-      skipped.insert(skipped.begin(), 0);
-      padsLow.insert(padsLow.begin(), 0);
+  }
+  /// `x`, `weights`, `y`: operands of a derivative, the result among them.
+  ConvWindows(const abi::Conv &conv, Operand &x, Operand &weights, Operand &y)
+      : ConvWindows(conv) {
+    if (x.rank() == 3)
+      addHeight({&x, &weights, &y});
+    padsHigh = findPadsHigh(x, weights, y);
+  }
+
+  /// Rows become images of height 1: for them the library has more and faster
+  /// code, of single channels above all.
+  void addHeight(const std::vector<Operand *> &operands) {
+    for (Operand *operand : operands) {
+      const int64_t stride = operand->dims[2] * operand->strides[2];
+      operand->dims.insert(operand->dims.begin() + 2, 1);
+      operand->strides.insert(operand->strides.begin() + 2, stride);
     }
-    // The library wants the last window to end where the padding does.
-    for (int i = 0; i < x.rank() - 2; ++i)
-      padsHigh.push_back((y.dims[i + 2] - 1) * strides[i] +
-                         (weights.dims[i + 2] - 1) * (skipped[i] + 1) + 1 -
-                         x.dims[i + 2] - padsLow[i]);
+    strides.insert(strides.begin(), 1);
+    skipped.insert(skipped.begin(), 0);
+    padsLow.insert(padsLow.begin(), 0);
+  }
+
+  /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
+  void groupWeights(Operand &weights) const {
+    if (groups == 1)
+      return;
+    weights.dims[0] /= groups;
+    weights.strides.insert(weights.strides.begin(),
+                           weights.strides[0] * weights.dims[0]);
+    weights.dims.insert(weights.dims.begin(), groups);
+  }
+
+  /// Pixels from the first tap of a window to the last, and one.
+  int64_t extent(const Operand &weights, size_t axis) const {
+    const size_t first = weights.dims.size() - strides.size();
+    return (weights.dims[first + axis] - 1) * (skipped[axis] + 1) + 1;
+  }
+
+  /// The library wants the last window to end where the padding does.
+  std::vector<int64_t> findPadsHigh(const Operand &x, const Operand &weights,
+                                    const Operand &y) const {
+    std::vector<int64_t> pads;
+    for (size_t i = 0; i < strides.size(); ++i)
+      pads.push_back((y.dims[i + 2] - 1) * strides[i] + extent(weights, i) -
+                     x.dims[i + 2] - padsLow[i]);
+    return pads;
   }
 
   /// The convolution itself, which the library asks for.
@@ -56,13 +91,6 @@ struct ConvWindows {
                ? status
                : dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
                                             context.engine(), nullptr);
-  }
-
-private:
-  static void addHeight(Operand &operand) {
-    const int64_t stride = operand.dims[2] * operand.strides[2];
-    operand.dims.insert(operand.dims.begin() + 2, 1);
-    operand.strides.insert(operand.strides.begin() + 2, stride);
   }
 };
 
