@@ -47,62 +47,96 @@ WindowedImages imagesOf(const CallShape &conv) {
 
 } // namespace
 
-std::optional<int64_t> packedRoom(const CallShape &call) {
-  switch (call.kind) {
-  case abi::CallKind::dot:
-    return call.integers ? packedIntegerMatrixRoom(call.operands[1])
-           : call.halves ? packedHalfMatrixRoom(call.operands[1])
-                         : packedMatrixRoom(call.operands[1]);
-  case abi::CallKind::conv: {
-    if (call.integers)
-      return packedIntegerFilterRoom(call.operands[1], call.groups);
-    const int64_t room = packedFilterRoom(call.operands[1], call.groups);
-    return call.winograd ? std::max(winogradFilterRoom(imagesOf(call)), room)
-                         : room;
-  }
-  case abi::CallKind::recurrent:
-    return packedRecurrentRoom(call.operands[1], call.resets_first);
-  default:
-    return std::nullopt;
-  }
+/// A constant right side [B.., K, N] of a matrix product in the library's own
+/// order. The library pads extents to whole blocks: `rows`, along K.
+static int64_t matrixRoom(std::span<const int64_t> dims, int64_t element,
+                          int64_t rows) {
+  int64_t bytes = element;
+  size_t rank = dims.size();
+  for (size_t i = 0; i < rank; ++i)
+    bytes = times(bytes, i + 1 == rank   ? blocked(dims[i])
+                         : i + 2 == rank ? roundUp(dims[i], rows)
+                                         : dims[i]);
+  return bytes;
 }
 
-int64_t workspaceRoom(const CallShape &call, bool packed) {
-  switch (call.kind) {
-  case abi::CallKind::dot:
-    return call.halves ? kHalfProductRoom : 0;
-  case abi::CallKind::conv:
-    if (call.winograd)
-      return winogradRoom(imagesOf(call));
-    // A filter that is computed is packed in each run.
-    return packed ? 0 : repackedFilterRoom(call.operands[1], call.groups);
-  case abi::CallKind::conv_dx:
-    return convDxRoom(call);
-  case abi::CallKind::conv_dw:
-    return convDwRoom(call);
-  case abi::CallKind::attention:
-    return attentionScoreRoom(call.operands[0][2], call.operands[1][2]);
-  case abi::CallKind::recurrent:
-    return recurrentRoom(call.operands[0][1], call.operands[1][2],
-                         call.operands[0][3]);
-  case abi::CallKind::packed_dot: {
-    std::span<const int64_t> weights = call.operands[1];
-    const int64_t depth = times(
-        times(weights[weights.size() - 2], weights.back()), 8 / call.bits);
-    return weights.size() == 4
-               ? expertDotRoom(
-                     {call.operands[0][0], weights[1], depth, weights[0]})
-               : packedDotRoom(call.operands[0][0], weights[0], depth);
+static int64_t packedMatrixRoom(std::span<const int64_t> dims) {
+  return matrixRoom(dims, kElement, 16);
+}
+
+/// The library pairs neighbours of bf16 along K.
+static int64_t packedHalfMatrixRoom(std::span<const int64_t> dims) {
+  return matrixRoom(dims, 2, 64);
+}
+
+namespace {
+
+/// The filter [O, I/G, spatial..] of a convolution in the library's own order.
+struct PaddedFilter {
+  int64_t channels = 0; ///< of the result
+  int64_t depth = 0;    ///< elements of each
+
+  PaddedFilter(std::span<const int64_t> dims, int64_t groups) {
+    if (dims.size() < 2)
+      return;
+    const int64_t outputs = dims[0] / std::max<int64_t>(groups, 1),
+                  inputs = dims[1];
+    const bool depthwise = groups > 1 && outputs == 1 && inputs == 1;
+    channels = depthwise ? roundUp(groups, 16)
+                         : times(groups, outputs > 32 ? blocked(outputs)
+                                                      : roundUp(outputs, 16));
+    depth = depthwise ? 1 : roundUp(inputs, 16);
+    for (int64_t extent : dims.subspan(2))
+      depth = times(depth, extent);
   }
-  case abi::CallKind::expert_dot:
-    return expertDotRoom({call.operands[0][0], call.operands[1][1],
-                          call.operands[1][2], call.operands[1][0]});
-  case abi::CallKind::expert_outer:
-    return expertOuterRoom({call.operands[0][0], call.operands[0][1],
-                            call.operands[1][1], call.operands[3][0]});
-  default:
+};
+
+/// Bytes of sums behind each column or output channel, at most: the library
+/// lays integers of 8 bits out in groups of four along the summed dimension,
+/// and appends sums of its own.
+constexpr int64_t kSumBytes = 16;
+
+} // namespace
+
+int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
+  const PaddedFilter filter(dims, groups);
+  return times(times(kElement, filter.channels), filter.depth);
+}
+
+/// In the scratch, of weights that are computed in each step.
+static int64_t repackedFilterRoom(std::span<const int64_t> dims,
+                                  int64_t groups) {
+  return roundUp(packedFilterRoom(dims, groups), kScratchAlignment);
+}
+
+static int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims) {
+  const size_t rank = dims.size();
+  if (rank < 2)
     return 0;
-  }
+  int64_t columns = blocked(dims[rank - 1]);
+  for (int64_t extent : dims.first(rank - 2))
+    columns = times(columns, extent);
+  return times(columns, plus(roundUp(dims[rank - 2], 64), kSumBytes));
+}
+
+static int64_t packedIntegerFilterRoom(std::span<const int64_t> dims,
+                                       int64_t groups) {
+  const PaddedFilter filter(dims, groups);
+  return times(filter.channels, plus(filter.depth, kSumBytes));
+}
+
+/// The weights [D, G * H, H] of a recurrent layer: one matrix per direction, or
+/// two for a gru that resets before its product.
+static int64_t packedRecurrentRoom(std::span<const int64_t> dims,
+                                   bool resets_first) {
+  if (dims.size() != 3)
+    return 0;
+  const int64_t hidden = dims[2];
+  const int64_t all[] = {hidden, dims[1]}, first[] = {hidden, 2 * hidden},
+                last[] = {hidden, hidden};
+  return times(dims[0], resets_first ? plus(packedMatrixRoom(first),
+                                            packedMatrixRoom(last))
+                                     : packedMatrixRoom(all));
 }
 
 /// What windows of one pixel see of an image that strides skip pixels of: the
@@ -120,7 +154,7 @@ static int64_t seenImageRoom(std::span<const int64_t> x,
 }
 
 /// The filter in the library's order.
-int64_t convDxRoom(const CallShape &call) {
+static int64_t convDxRoom(const CallShape &call) {
   return plus(
       repackedFilterRoom(call.operands[1], call.groups),
       plus(kScratchAlignment, seenImageRoom(call.operands[2], call.operands[1],
@@ -163,7 +197,7 @@ ConvDwSlices sliceConvDw(std::span<const int64_t> x,
 }
 
 /// Copies of some images, and two sums of a slice in the library's order.
-int64_t convDwRoom(const CallShape &call) {
+static int64_t convDwRoom(const CallShape &call) {
   const std::span<const int64_t> x = call.operands[0], dy = call.operands[1],
                                  weights = call.operands[2];
   const ConvDwSlices slices = sliceConvDw(x, dy, weights, call.groups);
@@ -183,82 +217,6 @@ int64_t convDwRoom(const CallShape &call) {
   seen[1] = inputs;
   return plus(room,
               plus(2 * kScratchAlignment, seenImageRoom(seen, weights, dy)));
-}
-
-/// `rows`: what the library pads the summed dimension to.
-static int64_t matrixRoom(std::span<const int64_t> dims, int64_t element,
-                          int64_t rows) {
-  int64_t bytes = element;
-  size_t rank = dims.size();
-  for (size_t i = 0; i < rank; ++i)
-    bytes = times(bytes, i + 1 == rank   ? blocked(dims[i])
-                         : i + 2 == rank ? roundUp(dims[i], rows)
-                                         : dims[i]);
-  return bytes;
-}
-
-int64_t packedMatrixRoom(std::span<const int64_t> dims) {
-  return matrixRoom(dims, kElement, 16);
-}
-
-int64_t packedHalfMatrixRoom(std::span<const int64_t> dims) {
-  return matrixRoom(dims, 2, 64);
-}
-
-int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
-  if (dims.size() < 2)
-    return 0;
-  int64_t bytes = kElement, outputs = dims[0] / std::max<int64_t>(groups, 1),
-          inputs = dims[1];
-  if (groups > 1 && outputs == 1 && inputs == 1)
-    bytes = times(bytes, roundUp(groups, 16));
-  else
-    bytes = times(times(bytes, groups),
-                  times(outputs > 32 ? blocked(outputs) : roundUp(outputs, 16),
-                        roundUp(inputs, 16)));
-  for (int64_t extent : dims.subspan(2))
-    bytes = times(bytes, extent);
-  return bytes;
-}
-
-/// Bytes of sums behind each column or output channel, at most.
-static constexpr int64_t kSumBytes = 16;
-
-int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims) {
-  const size_t rank = dims.size();
-  if (rank < 2)
-    return 0;
-  int64_t columns = blocked(dims[rank - 1]);
-  for (int64_t extent : dims.first(rank - 2))
-    columns = times(columns, extent);
-  return times(columns, plus(roundUp(dims[rank - 2], 64), kSumBytes));
-}
-
-int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups) {
-  if (dims.size() < 2)
-    return 0;
-  const int64_t outputs = dims[0] / std::max<int64_t>(groups, 1),
-                inputs = dims[1];
-  const bool depthwise = groups > 1 && outputs == 1 && inputs == 1;
-  int64_t depth = depthwise ? 1 : roundUp(inputs, 16);
-  for (int64_t extent : dims.subspan(2))
-    depth = times(depth, extent);
-  const int64_t channels =
-      depthwise ? roundUp(groups, 16)
-                : times(groups,
-                        outputs > 32 ? blocked(outputs) : roundUp(outputs, 16));
-  return times(channels, plus(depth, kSumBytes));
-}
-
-int64_t packedRecurrentRoom(std::span<const int64_t> dims, bool resets_first) {
-  if (dims.size() != 3)
-    return 0;
-  const int64_t hidden = dims[2];
-  const int64_t all[] = {hidden, dims[1]}, first[] = {hidden, 2 * hidden},
-                last[] = {hidden, hidden};
-  return times(dims[0], resets_first ? plus(packedMatrixRoom(first),
-                                            packedMatrixRoom(last))
-                                     : packedMatrixRoom(all));
 }
 
 namespace {
@@ -312,10 +270,6 @@ int64_t winogradRoom(const WindowedImages &shape) {
                                filterBytes(shape, kTransformed)));
   }
   return plus(images, scratch);
-}
-
-int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
-  return roundUp(packedFilterRoom(dims, groups), kScratchAlignment);
 }
 
 int64_t attentionBlockRows(int64_t rows) {
@@ -390,15 +344,71 @@ int64_t expertListRoom(const ExpertDotShape &shape) {
 }
 
 int64_t recurrentStateRoom(int64_t batch, int64_t hidden) {
-  constexpr int64_t kAlignment = 64;
-  int64_t bytes = batch * hidden * static_cast<int64_t>(sizeof(float));
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return roundUp(batch * hidden * kElement, 64);
 }
 
 int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums) {
   // The hidden state, the cell's, the hidden state after the reset.
   return 3 * recurrentStateRoom(batch, hidden) +
          recurrentStateRoom(batch, sums);
+}
+
+std::optional<int64_t> packedRoom(const CallShape &call) {
+  switch (call.kind) {
+  case abi::CallKind::dot:
+    return call.integers ? packedIntegerMatrixRoom(call.operands[1])
+           : call.halves ? packedHalfMatrixRoom(call.operands[1])
+                         : packedMatrixRoom(call.operands[1]);
+  case abi::CallKind::conv: {
+    if (call.integers)
+      return packedIntegerFilterRoom(call.operands[1], call.groups);
+    const int64_t room = packedFilterRoom(call.operands[1], call.groups);
+    return call.winograd ? std::max(winogradFilterRoom(imagesOf(call)), room)
+                         : room;
+  }
+  case abi::CallKind::recurrent:
+    return packedRecurrentRoom(call.operands[1], call.resets_first);
+  default:
+    return std::nullopt;
+  }
+}
+
+int64_t workspaceRoom(const CallShape &call, bool packed) {
+  switch (call.kind) {
+  case abi::CallKind::dot:
+    return call.halves ? kHalfProductRoom : 0;
+  case abi::CallKind::conv:
+    if (call.winograd)
+      return winogradRoom(imagesOf(call));
+    // A filter that is computed is packed in each run.
+    return packed ? 0 : repackedFilterRoom(call.operands[1], call.groups);
+  case abi::CallKind::conv_dx:
+    return convDxRoom(call);
+  case abi::CallKind::conv_dw:
+    return convDwRoom(call);
+  case abi::CallKind::attention:
+    return attentionScoreRoom(call.operands[0][2], call.operands[1][2]);
+  case abi::CallKind::recurrent:
+    return recurrentRoom(call.operands[0][1], call.operands[1][2],
+                         call.operands[0][3]);
+  case abi::CallKind::packed_dot: {
+    std::span<const int64_t> weights = call.operands[1];
+    const int64_t depth = times(
+        times(weights[weights.size() - 2], weights.back()), 8 / call.bits);
+    return weights.size() == 4
+               ? expertDotRoom(
+                     {call.operands[0][0], weights[1], depth, weights[0]})
+               : packedDotRoom(call.operands[0][0], weights[0], depth);
+  }
+  case abi::CallKind::expert_dot:
+    return expertDotRoom({call.operands[0][0], call.operands[1][1],
+                          call.operands[1][2], call.operands[1][0]});
+  case abi::CallKind::expert_outer:
+    return expertOuterRoom({call.operands[0][0], call.operands[0][1],
+                            call.operands[1][1], call.operands[3][0]});
+  default:
+    return 0;
+  }
 }
 
 } // namespace partita::rules

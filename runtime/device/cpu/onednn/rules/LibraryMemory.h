@@ -47,24 +47,9 @@ std::optional<int64_t> packedRoom(const CallShape &call);
 /// second operand is constant, and is reordered when the model is loaded.
 int64_t workspaceRoom(const CallShape &call, bool packed);
 
-/// Room, in bytes, for a constant right side [B.., K, N] of a matrix product in
-/// the library's own order. The library pads extents to whole blocks.
-int64_t packedMatrixRoom(std::span<const int64_t> dims);
-
-/// The same for bf16, of which the library pairs neighbours along K.
-int64_t packedHalfMatrixRoom(std::span<const int64_t> dims);
-
-/// The same for the filter [O, I/G, spatial..] of a convolution.
+/// Room, in bytes, for the filter [O, I/G, spatial..] of a convolution in the
+/// library's own order. The library pads extents to whole blocks.
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
-
-/// The same for integers of 8 bits. The library lays them out in groups of four
-/// along the summed dimension, and appends sums of its own.
-int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims);
-int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups);
-
-/// The same for the weights [D, G * H, H] of a recurrent layer: one matrix per
-/// direction, or two for a gru that resets before its product.
-int64_t packedRecurrentRoom(std::span<const int64_t> dims, bool resets_first);
 
 /// A convolution of 3x3 windows with stride 1. Its result is
 /// [images, outputs, height, width].
@@ -154,10 +139,6 @@ inline size_t alignScratch(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-/// Bytes of scratch for a convolution whose weights are computed in each step.
-/// They are packed in the scratch.
-int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups);
-
 /// How the derivative of a convolution to its weights is cut, whatever the
 /// number of threads.
 struct ConvDwSlices {
@@ -169,10 +150,6 @@ struct ConvDwSlices {
 ConvDwSlices sliceConvDw(std::span<const int64_t> x,
                          std::span<const int64_t> dy,
                          std::span<const int64_t> weights, int64_t groups);
-
-/// Bytes of scratch on each core of a derivative of a convolution.
-int64_t convDxRoom(const CallShape &call);
-int64_t convDwRoom(const CallShape &call);
 
 } // namespace partita::rules
 
