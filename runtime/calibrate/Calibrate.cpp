@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/calibrate/Calibrate.h"
+#include "runtime/base/BestLevel.h"
 #include "runtime/base/Cores.h"
 
 #include "runtime/abi/machine.h"
@@ -115,20 +116,20 @@ private:
     return team.size() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   }
 
+  using At = std::vector<double>; ///< a point of a table
+
   size_t addTable(RateTable table) {
     speeds.tables.push_back(std::move(table));
     return speeds.tables.size() - 1;
   }
   /// An experiment for every point of a table that `isWanted`.
-  void addTable(
-      RateTable table,
-      const std::function<bool(const std::vector<double> &)> &wanted,
-      const std::function<Expected<double>(const std::vector<double> &, double)>
-          &measure) {
+  void
+  addTable(RateTable table, const std::function<bool(const At &)> &wanted,
+           const std::function<Expected<double>(const At &, double)> &measure) {
     size_t index = addTable(std::move(table));
     const RateTable &added = speeds.tables[index];
     for (size_t value = 0; value < added.values.size(); ++value) {
-      std::vector<double> at;
+      At at;
       for (size_t axis = 0; axis < added.axes.size(); ++axis)
         at.push_back(added.coordinate(value, axis));
       if (wanted(at))
@@ -143,130 +144,121 @@ private:
     experiments.push_back({index, 0, measure});
   }
 
-  /// Work a nanosecond of a call that `make` prepares.
-  template <typename Make>
-  Expected<double> callRate(double work, double budget, const Make &make) {
-    CallProbe probe(space, team);
-    PARTITA_TRY(make(probe));
-    return work / leastTime([&] { probe.run(); }, budget, clock());
+  /// Work a nanosecond of the calls that `make` prepares.
+  template <typename Work, typename Make>
+  void addCalls(RateTable table, const std::function<bool(const At &)> &wanted,
+                Work work, Make make) {
+    addTable(std::move(table), wanted,
+             [=, this](const At &at, double budget) -> Expected<double> {
+               CallProbe probe(space, team);
+               PARTITA_TRY(make(probe, at));
+               return work(at) /
+                      leastTime([&] { probe.run(); }, budget, clock());
+             });
   }
 
   void addDots() {
-    auto flops = [](const std::vector<double> &at) {
-      return 2 * at[0] * at[1] * at[2];
-    };
-    auto fits = [flops](const std::vector<double> &at) {
+    auto flops = [](const At &at) { return 2 * at[0] * at[1] * at[2]; };
+    auto fits = [flops](const At &at) {
       return flops(at) <= kMostFlops &&
              at[0] * at[1] + at[0] * at[2] + at[1] * at[2] <= kMostElements;
     };
-    addTable(RateTable(key::kDot, "GFLOP/s",
+    addCalls(RateTable(key::kDot, "GFLOP/s",
                        {{"rows", {1, 4, 16, 64, 128, 256, 1024}},
                         {"columns", {16, 64, 256, 768, 3072, 24576}},
                         {"depth", {16, 64, 256, 768, 3072}}}),
-             fits, [=, this](const std::vector<double> &at, double budget) {
-               return callRate(flops(at), budget, [&](CallProbe &probe) {
-                 return probe.dot(1, int64_t(at[0]), int64_t(at[1]),
-                                  int64_t(at[2]), true);
-               });
+             fits, flops, [](CallProbe &probe, const At &at) {
+               return probe.dot(1, int64_t(at[0]), int64_t(at[1]),
+                                int64_t(at[2]), true);
              });
-    addTable(RateTable(key::kDotPlain, "GFLOP/s",
-                       {{"rows", {1, 16, 64, 256}},
-                        {"columns", {16, 64, 256}},
-                        {"depth", {16, 64, 256}}}),
-             fits, [=, this](const std::vector<double> &at, double budget) {
-               return callRate(8 * flops(at), budget, [&](CallProbe &probe) {
-                 return probe.dot(8, int64_t(at[0]), int64_t(at[1]),
-                                  int64_t(at[2]), false);
-               });
-             });
+    addCalls(
+        RateTable(key::kDotPlain, "GFLOP/s",
+                  {{"rows", {1, 16, 64, 256}},
+                   {"columns", {16, 64, 256}},
+                   {"depth", {16, 64, 256}}}),
+        fits, [flops](const At &at) { return 8 * flops(at); },
+        [](CallProbe &probe, const At &at) {
+          return probe.dot(8, int64_t(at[0]), int64_t(at[1]), int64_t(at[2]),
+                           false);
+        });
   }
 
   void addConvs() {
-    auto flops = [](const std::vector<double> &at) {
+    auto flops = [](const At &at) {
       return 2 * at[0] * at[2] * at[3] * at[4] * at[4];
     };
-    addTable(
+    addCalls(
         RateTable(key::kConv, "GFLOP/s",
                   {{"taps", {1, 9, 49}},
                    {"stride", {1, 2}},
                    {"in", {3, 16, 64, 256}},
                    {"out", {16, 64, 256}},
                    {"side", {7, 14, 28, 56, 112, 320}}}),
-        [=](const std::vector<double> &at) {
+        [=](const At &at) {
           double elements = (at[2] * at[1] * at[1] + at[3]) * at[4] * at[4] +
                             at[0] * at[2] * at[3];
           return flops(at) <= kMostFlops && elements <= kMostElements &&
                  (at[0] < 49 || at[2] <= 16);
         },
-        [=, this](const std::vector<double> &at, double budget) {
-          return callRate(flops(at), budget, [&](CallProbe &probe) {
-            return probe.conv(int64_t(at[4]), int64_t(at[2]), int64_t(at[3]),
-                              int64_t(std::sqrt(at[0])), int64_t(at[1]), false);
-          });
+        flops,
+        [](CallProbe &probe, const At &at) {
+          return probe.conv(int64_t(at[4]), int64_t(at[2]), int64_t(at[3]),
+                            int64_t(std::sqrt(at[0])), int64_t(at[1]), false);
         });
-    addTable(
+    auto winogradFlops = [](const At &at) {
+      return 18 * at[0] * at[1] * at[2] * at[2];
+    };
+    addCalls(
         RateTable(key::kWinograd, "GFLOP/s",
                   {{"in", {32, 64, 128, 256, 512}},
                    {"out", {32, 64, 128, 256, 512}},
                    {"side", {7, 14, 28, 56, 112}}}),
-        [](const std::vector<double> &at) {
-          return 18 * at[0] * at[1] * at[2] * at[2] <= 3 * kMostFlops;
-        },
-        [=, this](const std::vector<double> &at, double budget) {
-          return callRate(18 * at[0] * at[1] * at[2] * at[2], budget,
-                          [&](CallProbe &probe) {
-                            return probe.winograd(
-                                int64_t(at[2]), int64_t(at[0]), int64_t(at[1]));
-                          });
+        [=](const At &at) { return winogradFlops(at) <= 3 * kMostFlops; },
+        winogradFlops,
+        [](CallProbe &probe, const At &at) {
+          return probe.winograd(int64_t(at[2]), int64_t(at[0]), int64_t(at[1]));
         });
-    addTable(
+    addCalls(
         RateTable(key::kDepthwise, "GFLOP/s",
                   {{"taps", {9, 25}},
                    {"stride", {1, 2}},
                    {"channels", {16, 64, 256, 1024}},
                    {"side", {7, 14, 28, 56, 112, 320}}}),
-        [](const std::vector<double> &at) {
+        [](const At &at) {
           return at[2] * at[3] * at[3] * (1 + at[1] * at[1]) <= kMostElements;
         },
-        [=, this](const std::vector<double> &at, double budget) {
-          return callRate(
-              2 * at[0] * at[2] * at[3] * at[3], budget, [&](CallProbe &probe) {
-                return probe.conv(int64_t(at[3]), int64_t(at[2]),
-                                  int64_t(at[2]), int64_t(std::sqrt(at[0])),
-                                  int64_t(at[1]), true);
-              });
+        [](const At &at) { return 2 * at[0] * at[2] * at[3] * at[3]; },
+        [](CallProbe &probe, const At &at) {
+          return probe.conv(int64_t(at[3]), int64_t(at[2]), int64_t(at[2]),
+                            int64_t(std::sqrt(at[0])), int64_t(at[1]), true);
         });
   }
 
   void addOthers() {
-    addTable(
+    addCalls(
         RateTable(key::kPool, "taps/ns",
                   {{"taps", {4, 9, 25}},
                    {"channels", {16, 64, 256}},
                    {"side", {7, 14, 28, 56, 112}}}),
-        [](const std::vector<double> &at) {
-          return 5 * at[1] * at[2] * at[2] <= kMostElements;
-        },
-        [this](const std::vector<double> &at, double budget) {
-          int64_t window = int64_t(std::sqrt(at[0]));
-          return callRate(
-              at[0] * at[1] * at[2] * at[2], budget, [&](CallProbe &probe) {
-                return probe.pool(int64_t(at[2]), int64_t(at[1]), window);
-              });
+        [](const At &at) { return 5 * at[1] * at[2] * at[2] <= kMostElements; },
+        [](const At &at) { return at[0] * at[1] * at[2] * at[2]; },
+        [](CallProbe &probe, const At &at) {
+          return probe.pool(int64_t(at[2]), int64_t(at[1]),
+                            int64_t(std::sqrt(at[0])));
         });
     const int64_t heads = 2 * team.size();
-    addTable(
+    addCalls(
         RateTable(key::kAttention, "GFLOP/s",
                   {{"rows", {1, 16, 64, 128, 512}},
                    {"columns", {1, 16, 64, 128, 512}},
                    {"depth", {8, 32, 64, 128}}}),
-        [](const std::vector<double> &) { return true; },
-        [this, heads](const std::vector<double> &at, double budget) {
-          double flops = double(heads) * at[0] * at[1] * (4 * at[2] + 25);
-          return callRate(flops, budget, [&](CallProbe &probe) {
-            return probe.attention(heads, int64_t(at[0]), int64_t(at[1]),
-                                   int64_t(at[2]));
-          });
+        [](const At &) { return true; },
+        [heads](const At &at) {
+          return double(heads) * at[0] * at[1] * (4 * at[2] + 25);
+        },
+        [heads](CallProbe &probe, const At &at) {
+          return probe.attention(heads, int64_t(at[0]), int64_t(at[1]),
+                                 int64_t(at[2]));
         });
     addNumber(key::kInteger, "times as fast",
               [this](double budget) -> Expected<double> {
@@ -373,19 +365,18 @@ private:
     const std::vector<double> rotated = {double(1 << 20),  double(4 << 20),
                                          double(16 << 20), double(32 << 20),
                                          double(64 << 20), double(128 << 20)};
-    auto all = [](const std::vector<double> &) { return true; };
+    auto all = [](const At &) { return true; };
     addTable(RateTable(key::kRead, "GB/s", {{"bytes", sizes}}), all,
-             [this](const std::vector<double> &at,
-                    double budget) -> Expected<double> {
+             [this](const At &at, double budget) -> Expected<double> {
                return at[0] / readTime(int64_t(at[0]), 2 * budget);
              });
     addTable(RateTable(key::kEviction, "ns/KiB", {{"bytes", rotated}}), all,
-             [this](const std::vector<double> &at, double budget) {
+             [this](const At &at, double budget) {
                return evictionTime(int64_t(at[0]) >> 20, budget);
              });
     addTable(RateTable(key::kCold, "ns/KiB",
                        {{"rows", {1, 16, 64, 256}}, {"bytes", rotated}}),
-             all, [this](const std::vector<double> &at, double budget) {
+             all, [this](const At &at, double budget) {
                return coldTime(int64_t(at[0]), int64_t(at[1]) >> 20, budget);
              });
   }
@@ -657,22 +648,8 @@ std::vector<int> teamSizes(int cores) {
 } // namespace
 
 const Loops &getLoops() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return loopsV4;
-  return __builtin_cpu_supports("x86-64-v3") ? loopsV3 : loopsBaseline;
+  return *atBestLevel(&loopsBaseline, &loopsV3, &loopsV4);
 }
-
-namespace {
-
-std::string levelName() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return "x86-64-v4";
-  return __builtin_cpu_supports("x86-64-v3") ? "x86-64-v3" : "x86-64";
-}
-
-} // namespace
 
 std::string cpuName() {
   std::ifstream file("/proc/cpuinfo");
@@ -686,7 +663,7 @@ std::string cpuName() {
 Expected<MachineSpeeds> calibrate(const CalibrateOptions &options) {
   MachineSpeeds machine;
   machine.cpu = cpuName();
-  machine.level = levelName();
+  machine.level = atBestLevel("x86-64", "x86-64-v3", "x86-64-v4");
   std::vector<int> cores = availableCores();
   machine.cores = int(cores.size());
   const std::vector<int> sizes = teamSizes(machine.cores);

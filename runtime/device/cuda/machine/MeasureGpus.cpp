@@ -68,80 +68,70 @@ public:
     GraphExec few, many;
     PARTITA_TRY(capture(few, nothing, kFewKernels));
     PARTITA_TRY(capture(many, nothing, kManyKernels));
-    double few_ns = 0, many_ns = 0;
-    PARTITA_TRY(measureGraph(few_ns, few.get()));
-    PARTITA_TRY(measureGraph(many_ns, many.get()));
+    const double few_ns = PARTITA_TRY(measureGraph(few.get())),
+                 many_ns = PARTITA_TRY(measureGraph(many.get()));
     launch = std::max((many_ns - few_ns) / (kManyKernels - kFewKernels), 1.0);
     unit = std::max(few_ns - kFewKernels * launch, 1.0);
     return Status();
   }
 
   /// From the call to the end of a copy of a few bytes to the GPU.
-  Status measureCopy(double &ns) {
+  Expected<double> measureCopy() {
     auto there = PARTITA_TRY(allocateDevice(gpu, kSmallBytes, "a copy"));
     auto here = PARTITA_TRY(allocatePinned(gpu, kSmallBytes));
-    return measure(ns, [&] {
+    return measure([&] {
       return gpu->api.memcpyHtoDAsync(there.get(), here.get(), kSmallBytes,
                                       stream.get());
     });
   }
 
   /// GB/s within its memory; a copy reads and writes.
-  Status measureMemory(double &rate) {
-    Status status = measureRate(rate, [&](size_t bytes, double &ns) {
-      auto from = allocateDevice(gpu, bytes, "a copy"),
-           to = allocateDevice(gpu, bytes, "a copy");
-      if (!from || !to)
-        return (from ? to : from).status();
-      PARTITA_TRY(clear(*from, bytes));
-      return measure(ns, [&] {
-        return gpu->api.memcpyDtoDAsync(to->get(), from->get(), bytes,
-                                        stream.get());
-      });
-    });
-    rate *= 2;
-    return status;
+  Expected<double> measureMemory() {
+    const double rate =
+        PARTITA_TRY(measureRate([&](size_t bytes) -> Expected<double> {
+          auto from = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy")),
+               to = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy"));
+          PARTITA_TRY(clear(from, bytes));
+          return measure([&] {
+            return gpu->api.memcpyDtoDAsync(to.get(), from.get(), bytes,
+                                            stream.get());
+          });
+        }));
+    return 2 * rate;
   }
 
   /// GB/s to and from memory of the host that is pinned: the slower way.
-  Status measureHost(double &rate) {
-    return measureRate(rate, [&](size_t bytes, double &ns) {
+  Expected<double> measureHost() {
+    return measureRate([&](size_t bytes) -> Expected<double> {
       auto there = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy"));
       auto here = PARTITA_TRY(allocatePinned(gpu, bytes));
-      double in = 0, out = 0;
-      if (Status status =
-              measure(in,
-                      [&] {
-                        return gpu->api.memcpyHtoDAsync(there.get(), here.get(),
-                                                        bytes, stream.get());
-                      });
-          !status.ok())
-        return status;
-      Status status = measure(out, [&] {
+      const double in = PARTITA_TRY(measure([&] {
+        return gpu->api.memcpyHtoDAsync(there.get(), here.get(), bytes,
+                                        stream.get());
+      }));
+      const double out = PARTITA_TRY(measure([&] {
         return gpu->api.memcpyDtoHAsync(here.get(), there.get(), bytes,
                                         stream.get());
-      });
-      ns = std::max(in, out);
-      return status;
+      }));
+      return std::max(in, out);
     });
   }
 
   /// GB/s to another GPU.
-  Status measurePeer(const std::shared_ptr<const Gpu> &other, double &rate) {
+  Expected<double> measurePeer(const std::shared_ptr<const Gpu> &other) {
     PARTITA_TRY(other->reach(*gpu));
     PARTITA_TRY(gpu->reach(*other));
-    return measureRate(rate, [&](size_t bytes, double &ns) {
+    return measureRate([&](size_t bytes) -> Expected<double> {
       PARTITA_TRY(other->use());
       auto to = allocateDevice(other, bytes, "a copy");
       PARTITA_TRY(gpu->use());
-      auto from = allocateDevice(gpu, bytes, "a copy");
-      if (!from || !to)
-        return (from ? to : from).status();
-      PARTITA_TRY(clear(*from, bytes));
-      return measure(ns, [&] {
-        return gpu->api.memcpyPeerAsync(to->get(), other->context(),
-                                        from->get(), gpu->context(), bytes,
-                                        stream.get());
+      auto from = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy"));
+      if (!to)
+        return to.status();
+      PARTITA_TRY(clear(from, bytes));
+      return measure([&] {
+        return gpu->api.memcpyPeerAsync(to->get(), other->context(), from.get(),
+                                        gpu->context(), bytes, stream.get());
       });
     });
   }
@@ -180,15 +170,14 @@ private:
   }
 
   /// The time of one of several graphs, one behind another.
-  Status measureGraph(double &ns, GraphExecHandle graph) {
-    Status status = measure(ns, [&] {
+  Expected<double> measureGraph(GraphExecHandle graph) {
+    const double ns = PARTITA_TRY(measure([&] {
       Result result = Result::success;
       for (int i = 0; i < kGraphs && result == Result::success; ++i)
         result = gpu->api.graphLaunch(graph, stream.get());
       return result;
-    });
-    ns /= kGraphs;
-    return status;
+    }));
+    return ns / kGraphs;
   }
 
   /// Waits for all work of the stream.
@@ -204,7 +193,7 @@ private:
   }
 
   /// The median time from `give`, which gives work to the stream, to its end.
-  Status measure(double &ns, const std::function<Result()> &give) {
+  Expected<double> measure(const std::function<Result()> &give) {
     std::vector<double> times;
     for (int i = 0; i <= kRepeats; ++i) {
       const auto begin = Clock::now();
@@ -217,22 +206,20 @@ private:
                 .count());
     }
     std::sort(times.begin(), times.end());
-    ns = std::max(times[times.size() / 2], 1.0);
-    return Status();
+    return std::max(times[times.size() / 2], 1.0);
   }
 
   /// Bytes a nanosecond of ever larger copies, up to one that takes long.
-  static Status
-  measureRate(double &rate,
-              const std::function<Status(size_t bytes, double &ns)> &copy) {
+  static Expected<double>
+  measureRate(const std::function<Expected<double>(size_t bytes)> &copy) {
+    double rate = 0;
     for (size_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
-      double ns = 0;
-      PARTITA_TRY(copy(bytes, ns));
+      const double ns = PARTITA_TRY(copy(bytes));
       rate = double(bytes) / ns;
       if (ns > kLongNs)
         break;
     }
-    return Status();
+    return rate;
   }
 
   const std::shared_ptr<const Gpu> gpu;
@@ -242,21 +229,13 @@ private:
 Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
                                    const std::shared_ptr<const Gpu> &other) {
   GpuProbe probe(gpu);
-  double processors = 0, clock = 0, memory = 0, launch = 0, unit = 0, copy = 0,
-         host = 0, peer = 0;
-  Status status = probe.prepare();
-  for (const std::function<Status()> &step :
-       std::vector<std::function<Status()>>{
-           [&] { return probe.readAttributes(processors, clock); },
-           [&] { return probe.measureLaunch(launch, unit); },
-           [&] { return probe.measureCopy(copy); },
-           [&] { return probe.measureMemory(memory); },
-           [&] { return probe.measureHost(host); },
-           [&] { return other ? probe.measurePeer(other, peer) : Status(); }})
-    if (status.ok())
-      status = step();
-  if (!status.ok())
-    return Status::error(gpu->name() + ": " + status.message());
+  double processors = 0, clock = 0, launch = 0, unit = 0;
+  PARTITA_TRY(probe.prepare());
+  PARTITA_TRY(probe.readAttributes(processors, clock));
+  PARTITA_TRY(probe.measureLaunch(launch, unit));
+  const double copy = PARTITA_TRY(probe.measureCopy()),
+               memory = PARTITA_TRY(probe.measureMemory()),
+               host = PARTITA_TRY(probe.measureHost());
   DeviceFigures figures{abi::getName(abi::DeviceKind::cuda),
                         "sm_" + std::to_string(gpu->architecture()),
                         gpu->modelName(),
@@ -268,7 +247,8 @@ Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
                          {key::kCopy, copy},
                          {key::kHost, host}}};
   if (other)
-    figures.speeds.emplace_back(key::kPeer, peer);
+    figures.speeds.emplace_back(key::kPeer,
+                                PARTITA_TRY(probe.measurePeer(other)));
   return figures;
 }
 
@@ -289,8 +269,10 @@ Expected<std::vector<DeviceFigures>> measureGpus(const Api &api) {
     if (std::any_of(gpus.begin(), gpu, isAlike))
       continue;
     const auto other = std::find_if(gpu + 1, gpus.end(), isAlike);
-    all.push_back(
-        PARTITA_TRY(measureGpu(*gpu, other == gpus.end() ? nullptr : *other)));
+    auto figures = measureGpu(*gpu, other == gpus.end() ? nullptr : *other);
+    if (!figures)
+      return Status::error((*gpu)->name() + ": " + figures.status().message());
+    all.push_back(std::move(*figures));
   }
   return all;
 }
