@@ -7,6 +7,7 @@
 
 #include "runtime/comm/local/LocalCommunicator.h"
 
+#include "runtime/comm/Ends.h"
 #include "runtime/comm/local/Staged.h"
 
 #include <cstring>
@@ -80,24 +81,6 @@ private:
   const bool is_host;
 };
 
-class LocalParticipant final : public Participant {
-public:
-  LocalParticipant(LocalCommunicator &comm, int collective, int device)
-      : comm(comm), collective(collective), device(device) {}
-
-  Status start(int micro_batch, const uint8_t *source,
-               uint8_t *target) override {
-    return comm.start(collective, device, micro_batch, source, target);
-  }
-  Status finish(int micro_batch) override {
-    return comm.finish(collective, device, micro_batch);
-  }
-
-private:
-  LocalCommunicator &comm;
-  const int collective, device;
-};
-
 } // namespace
 
 LocalCommunicator::LocalCommunicator(
@@ -120,7 +103,8 @@ std::unique_ptr<Receiver> LocalCommunicator::receiver(int channel,
 std::unique_ptr<Participant>
 LocalCommunicator::participant(int collective, int device,
                                const EndMemory &memory) {
-  return staged(std::make_unique<LocalParticipant>(*this, collective, device),
+  return staged(std::make_unique<GroupParticipant<LocalCommunicator>>(
+                    *this, collective, device),
                 memory);
 }
 

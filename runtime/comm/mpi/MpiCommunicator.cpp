@@ -8,6 +8,7 @@
 #include "runtime/comm/mpi/MpiCommunicator.h"
 
 #include "runtime/abi/Text.h"
+#include "runtime/comm/Ends.h"
 #include "runtime/comm/local/Counter.h"
 #include "runtime/comm/local/Staged.h"
 #include "runtime/comm/mpi/Wait.h"
@@ -15,55 +16,6 @@
 #include <string>
 
 namespace partita::runtime {
-namespace {
-
-class MpiSender final : public Sender {
-public:
-  MpiSender(MpiCommunicator &comm, int channel)
-      : comm(comm), channel(channel) {}
-
-  Status send(int micro_batch, const uint8_t *data, int64_t bytes) override {
-    return comm.send(channel, micro_batch, data, bytes);
-  }
-  Status wait(int micro_batch) override {
-    return comm.waitSent(channel, micro_batch);
-  }
-
-private:
-  MpiCommunicator &comm;
-  const int channel;
-};
-
-class MpiReceiver final : public Receiver {
-public:
-  MpiReceiver(MpiCommunicator &comm, int channel)
-      : comm(comm), channel(channel) {}
-
-  Status receive(int micro_batch, uint8_t *data, int64_t bytes) override {
-    return comm.recv(channel, micro_batch, data, bytes);
-  }
-
-private:
-  MpiCommunicator &comm;
-  const int channel;
-};
-
-class MpiParticipant final : public Participant {
-public:
-  MpiParticipant(MpiCommunicator &comm, int collective, int device)
-      : comm(comm), collective(collective), device(device) {}
-
-  Status start(int, const uint8_t *source, uint8_t *target) override {
-    return comm.start(collective, device, source, target);
-  }
-  Status finish(int) override { return comm.finish(collective, device); }
-
-private:
-  MpiCommunicator &comm;
-  const int collective, device;
-};
-
-} // namespace
 
 Expected<std::shared_ptr<MpiCommunicator>>
 MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
@@ -202,29 +154,33 @@ Status MpiCommunicator::explain(const Status &status, int device) const {
 
 std::unique_ptr<Sender> MpiCommunicator::sender(int channel,
                                                 const EndMemory &memory) {
-  return staged(std::make_unique<MpiSender>(*this, channel), memory);
+  return staged(
+      std::make_unique<ChannelSender<MpiCommunicator>>(*this, channel), memory);
 }
 
 std::unique_ptr<Receiver> MpiCommunicator::receiver(int channel,
                                                     const EndMemory &memory) {
-  return staged(std::make_unique<MpiReceiver>(*this, channel), memory);
+  return staged(
+      std::make_unique<ChannelReceiver<MpiCommunicator>>(*this, channel),
+      memory);
 }
 
 std::unique_ptr<Participant>
 MpiCommunicator::participant(int collective, int device,
                              const EndMemory &memory) {
-  return staged(std::make_unique<MpiParticipant>(*this, collective, device),
+  return staged(std::make_unique<GroupParticipant<MpiCommunicator>>(
+                    *this, collective, device),
                 memory);
 }
 
-Status MpiCommunicator::start(int collective, int device, const void *source,
-                              void *target) {
+Status MpiCommunicator::start(int collective, int device, int,
+                              const void *source, void *target) {
   if (aborted)
     return abortedError();
   return collectives->start(collective, device, source, target);
 }
 
-Status MpiCommunicator::finish(int collective, int device) {
+Status MpiCommunicator::finish(int collective, int device, int) {
   if (aborted)
     return abortedError();
   return collectives->finish(collective, device);

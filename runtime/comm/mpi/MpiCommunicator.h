@@ -66,8 +66,9 @@ public:
   Status send(int channel, int micro_batch, const void *data, int64_t bytes);
   Status recv(int channel, int micro_batch, void *data, int64_t bytes);
   Status waitSent(int channel, int micro_batch);
-  Status start(int collective, int device, const void *source, void *target);
-  Status finish(int collective, int device);
+  Status start(int collective, int device, int micro_batch, const void *source,
+               void *target);
+  Status finish(int collective, int device, int micro_batch);
 
   /// Bytes of all messages that this process has posted for collectives.
   int64_t sentBytes() const { return collectives->sentBytes(); }

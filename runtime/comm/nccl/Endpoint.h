@@ -100,12 +100,16 @@ public:
 
   //===--- A step ---------------------------------------------------------===//
 
-  Status start(int collective, int micro_batch, const void *source,
+  // Calls of the device's ends, with its addresses. They only enqueue: what
+  // they wait for, the device's queue waits for, and what fails later, the
+  // queue tells.
+
+  Status start(int collective, int device, int micro_batch, const void *source,
                void *target);
-  Status finish(int collective);
+  Status finish(int collective, int device, int micro_batch);
   /// `data`: null for a token.
-  Status send(int channel, int micro_batch, const void *data);
-  Status recv(int channel, int micro_batch, void *data);
+  Status send(int channel, int micro_batch, const void *data, int64_t bytes);
+  Status recv(int channel, int micro_batch, void *data, int64_t bytes);
   Status waitSent(int channel, int micro_batch);
 
   Status check() override;

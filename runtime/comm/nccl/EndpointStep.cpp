@@ -190,7 +190,7 @@ Status Endpoint::perform(const CollectiveInfo &info, int split,
   return Status();
 }
 
-Status Endpoint::start(int collective, int micro_batch, const void *source,
+Status Endpoint::start(int collective, int, int micro_batch, const void *source,
                        void *target) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
@@ -204,7 +204,7 @@ Status Endpoint::start(int collective, int micro_batch, const void *source,
   return end(work, record, collective_done[size_t(collective)].get());
 }
 
-Status Endpoint::finish(int collective) {
+Status Endpoint::finish(int collective, int, int) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
   return driver(
@@ -253,7 +253,7 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
   return end(work, record, work.done.get());
 }
 
-Status Endpoint::send(int channel, int micro_batch, const void *data) {
+Status Endpoint::send(int channel, int micro_batch, const void *data, int64_t) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
   const int edge = network.routes.edge_of[size_t(channel)];
@@ -278,7 +278,7 @@ Status Endpoint::send(int channel, int micro_batch, const void *data) {
   return status;
 }
 
-Status Endpoint::recv(int channel, int micro_batch, void *data) {
+Status Endpoint::recv(int channel, int micro_batch, void *data, int64_t) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
   const int edge = network.routes.edge_of[size_t(channel)];

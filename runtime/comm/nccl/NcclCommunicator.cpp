@@ -7,8 +7,9 @@
 
 #include "runtime/comm/nccl/NcclCommunicator.h"
 
+#include "runtime/comm/Ends.h"
 #include "runtime/comm/local/Counter.h"
-#include "runtime/comm/nccl/Ends.h"
+#include "runtime/comm/nccl/Endpoint.h"
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
@@ -61,14 +62,14 @@ public:
                                  const EndMemory &memory) override {
     if (!isRouted(channel))
       return base->sender(channel, memory);
-    return std::make_unique<QueueSender>(
+    return std::make_unique<ChannelSender<Endpoint>>(
         *endpoints[size_t(ends(channel).source)], channel);
   }
   std::unique_ptr<Receiver> receiver(int channel,
                                      const EndMemory &memory) override {
     if (!isRouted(channel))
       return base->receiver(channel, memory);
-    return std::make_unique<QueueReceiver>(
+    return std::make_unique<ChannelReceiver<Endpoint>>(
         *endpoints[size_t(ends(channel).target)], channel);
   }
   std::unique_ptr<Participant> participant(int collective, int device,
@@ -79,8 +80,8 @@ public:
                            network.routes.split_of[size_t(collective)], device);
     if (!joins)
       return base->participant(collective, device, memory);
-    return std::make_unique<QueueParticipant>(*endpoints[size_t(device)],
-                                              collective);
+    return std::make_unique<GroupParticipant<Endpoint>>(
+        *endpoints[size_t(device)], collective, device);
   }
   void abort() override {
     network.aborted = true;

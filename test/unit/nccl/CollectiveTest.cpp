@@ -119,7 +119,7 @@ TEST(NcclTypes, EachTypeAndReductionIsExactOrNamed) {
 }
 
 bool isOfNccl(const Participant &part) {
-  return dynamic_cast<const nccl::QueueParticipant *>(&part);
+  return dynamic_cast<const GroupParticipant<nccl::Endpoint> *>(&part);
 }
 
 /// Runs all cases, one behind another, and compares with what the CPU's
@@ -266,7 +266,8 @@ TEST(NcclMessages, InARing) {
   const bool apart = world().processes.gather_all != nullptr;
   if (!apart)
     return; // in one process GPUs copy from each other
-  EXPECT_TRUE(dynamic_cast<const nccl::QueueSender *>(&fleet.ends->sender(0)));
+  EXPECT_TRUE(dynamic_cast<const ChannelSender<nccl::Endpoint> *>(
+      &fleet.ends->sender(0)));
   auto ok = [](const Status &status) {
     EXPECT_TRUE(status.ok()) << status.message();
     return status.ok();

@@ -371,7 +371,7 @@ TEST(NcclFailure, ThereIsNoNccl) {
   EXPECT_EQ(fleet.remark,
             "there is no NCCL (libnccl.so.2: not found): GPUs exchange their "
             "bytes through the host; install libnccl.so.2");
-  EXPECT_FALSE(dynamic_cast<const nccl::QueueParticipant *>(
+  EXPECT_FALSE(dynamic_cast<const GroupParticipant<nccl::Endpoint> *>(
       &fleet.ends->participant(0, 0)));
 }
 

@@ -8,8 +8,9 @@
 #ifndef PARTITA_TEST_UNIT_NCCL_FLEET_H
 #define PARTITA_TEST_UNIT_NCCL_FLEET_H
 
+#include "runtime/comm/Ends.h"
 #include "runtime/comm/local/LocalCommunicator.h"
-#include "runtime/comm/nccl/Ends.h"
+#include "runtime/comm/nccl/Endpoint.h"
 #include "runtime/comm/nccl/NcclCommunicator.h"
 #include "test/unit/comm/Ends.h"
 #include "test/unit/cuda/Loaded.h"
