@@ -26,21 +26,20 @@ using PortTables = flatbuffers::Vector<flatbuffers::Offset<partita::abi::Port>>;
 std::vector<Port> readPorts(const PortTables *tables,
                             const std::string &whole = "") {
   std::vector<Port> ports;
-  for (int64_t i = 0; i < length(tables); ++i) {
-    const abi::Port *table = tables->Get(flatbuffers::uoffset_t(i));
+  for (const abi::Port &table : runtime::each(tables)) {
     Port port;
-    port.name = runtime::text(table->name());
-    port.dtype = table->dtype();
-    if (table->shape())
-      port.shape.assign(table->shape()->begin(), table->shape()->end());
-    port.batchAxis = table->batch_axis();
+    port.name = runtime::text(table.name());
+    port.dtype = table.dtype();
+    if (table.shape())
+      port.shape.assign(table.shape()->begin(), table.shape()->end());
+    port.batchAxis = table.batch_axis();
     // An axis without elements counts no samples.
     if (port.batchAxis >= int(port.shape.size()) ||
         (port.batchAxis >= 0 && port.shape[size_t(port.batchAxis)] <= 0))
       port.batchAxis = -1;
-    port.perStep = table->per_step();
-    port.index = table->index();
-    port.node = runtime::text(table->node());
+    port.perStep = table.per_step();
+    port.index = table.index();
+    port.node = runtime::text(table.node());
     port.whole = whole;
     ports.push_back(std::move(port));
   }
@@ -49,13 +48,10 @@ std::vector<Port> readPorts(const PortTables *tables,
 
 std::vector<Collection> readCollections(const abi::Plan &plan, bool outputs) {
   std::vector<Collection> collections;
-  for (int64_t i = 0; i < length(plan.collections()); ++i) {
-    const abi::Collection *table =
-        plan.collections()->Get(flatbuffers::uoffset_t(i));
-    if (table->output() == outputs)
-      collections.push_back({runtime::text(table->name()), table->kind(),
-                             table->index(), table->length()});
-  }
+  for (const abi::Collection &table : runtime::each(plan.collections()))
+    if (table.output() == outputs)
+      collections.push_back({runtime::text(table.name()), table.kind(),
+                             table.index(), table.length()});
   return collections;
 }
 

@@ -100,9 +100,7 @@ PlanChoice::PlanChoice(
     models.push_back(std::make_unique<Model>(std::move(artifact)));
     const abi::Plan &plan = *models.back()->plan;
     sizes.emplace_back();
-    for (int64_t i = 0; i < length(plan.dimensions()); ++i) {
-      const abi::Dimension &dimension =
-          *plan.dimensions()->Get(flatbuffers::uoffset_t(i));
+    for (const abi::Dimension &dimension : runtime::each(plan.dimensions())) {
       if (models.size() == 1)
         names.push_back(runtime::text(dimension.name()));
       sizes.back().push_back(dimension.size());

@@ -116,15 +116,13 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
       continue;
     const abi::Program &program = runtime::programOf(*model.plan, event.device);
     const int unit = runtime::actionOf(program, event.action).subject;
-    const abi::Instruction *work = program.units()
-                                       ->Get(unsigned(unit))
-                                       ->instructions()
-                                       ->Get(unsigned(event.instruction));
-    if (work->work_key() == 0 || work->modelled_ns() <= 0)
+    const abi::Instruction &work = runtime::at(
+        runtime::at(program.units(), unit).instructions(), event.instruction);
+    if (work.work_key() == 0 || work.modelled_ns() <= 0)
       continue;
-    WorkTime &time = times[work->work_key()];
+    WorkTime &time = times[work.work_key()];
     time.ns += double(event.end_ns - event.begin_ns) / count;
-    time.modelledNs += double(work->modelled_ns()) / count;
+    time.modelledNs += double(work.modelled_ns()) / count;
   }
   // What took no time that a clock can tell has no ratio.
   std::erase_if(times, [](const auto &item) { return item.second.ns <= 0; });

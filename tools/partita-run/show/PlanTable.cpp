@@ -61,9 +61,8 @@ private:
 /// trained counts them.
 int64_t countSamples(const Model &model) {
   if (*text(model.plan->entry()))
-    for (int64_t i = 0; i < length(model.plan->inputs()); ++i)
-      if (const abi::Port &port = *model.plan->inputs()->Get(unsigned(i));
-          !port.per_step() && length(port.shape()) > 0)
+    for (const abi::Port &port : runtime::each(model.plan->inputs()))
+      if (!port.per_step() && length(port.shape()) > 0)
         return port.shape()->Get(0);
   return model.samples();
 }
@@ -177,10 +176,8 @@ std::string pictureText(const Model &model) {
     const abi::Program &program = *plan.programs()->Get(unsigned(p));
     abi::DrawnProgram &drawn = programs.emplace_back();
     drawn.device = model.executorNames(int(p));
-    for (int64_t i = 0; i < length(program.units()); ++i) {
-      const abi::Unit &unit = *program.units()->Get(unsigned(i));
+    for (const abi::Unit &unit : runtime::each(program.units()))
       drawn.units.push_back({text(unit.name()), unit.duration_ns()});
-    }
     for (int64_t i = 0; i < length(program.actions()); ++i) {
       const abi::ProgramAction action = runtime::actionOf(program, i);
       drawn.actions.push_back(
@@ -291,9 +288,8 @@ static Json toJson(const Model &model) {
       {"transfers", Json::array()},
       {"collectives", Json::array()}};
   const Uses uses(plan);
-  for (int64_t i = 0; i < length(plan.dimensions()); ++i)
-    json["dimensions"][text(plan.dimensions()->Get(unsigned(i))->name())] =
-        plan.dimensions()->Get(unsigned(i))->size();
+  for (const abi::Dimension &each : runtime::each(plan.dimensions()))
+    json["dimensions"][text(each.name())] = each.size();
   for (int d = 0; d < model.devices; ++d) {
     const abi::Program &program = runtime::programOf(plan, d);
     json["devices"].push_back({{"name", model.deviceName(d)},

@@ -238,13 +238,11 @@ constexpr int64_t kSameClock = 1000000000;
 static std::string rowName(const Model &model, int device) {
   std::string stages;
   const abi::Program &program = runtime::programOf(*model.plan, device);
-  for (int64_t i = 0; i < runtime::length(model.plan->stages()); ++i) {
-    const abi::Stage &stage = *model.plan->stages()->Get(unsigned(i));
+  for (const abi::Stage &stage : runtime::each(model.plan->stages()))
     if (stage.program() >= 0 &&
-        model.plan->programs()->Get(unsigned(stage.program())) == &program)
+        &runtime::at(model.plan->programs(), stage.program()) == &program)
       stages += std::string(stages.empty() ? ": " : ", ") +
                 runtime::text(stage.name());
-  }
   return model.deviceName(device) + stages;
 }
 
@@ -254,9 +252,9 @@ std::string kindOf(const Model &model, const abi::Instruction &instruction) {
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
     return dispatch->kernel() >= 0 &&
                    dispatch->kernel() < runtime::length(model.plan->kernels())
-               ? runtime::text(model.plan->kernels()
-                                   ->Get(unsigned(dispatch->kernel()))
-                                   ->name())
+               ? runtime::text(
+                     runtime::at(model.plan->kernels(), dispatch->kernel())
+                         .name())
                : "kernel";
   return "copy";
 }

@@ -64,12 +64,10 @@ struct KindSum {
 /// which stands in its name after its number ("k5_reduce").
 std::string workKind(const Model &model, const runtime::ProfileEvent &event,
                      const abi::ProgramAction &entry) {
+  const abi::Program &program = runtime::programOf(*model.plan, event.device);
   const abi::Instruction &instruction =
-      *runtime::programOf(*model.plan, event.device)
-           .units()
-           ->Get(unsigned(entry.subject))
-           ->instructions()
-           ->Get(unsigned(event.instruction));
+      runtime::at(runtime::at(program.units(), entry.subject).instructions(),
+                  event.instruction);
   std::string kind = kindOf(model, instruction);
   if (!instruction.work_as_Dispatch())
     return kind;
@@ -160,11 +158,11 @@ ProfileTable::ProfileTable(const Model &model,
   }
   for (const auto &[key, value] : work) {
     const auto [d, u, i] = key;
-    const abi::Unit *unit =
-        runtime::programOf(*model.plan, d).units()->Get(unsigned(u));
+    const abi::Unit &unit =
+        runtime::at(runtime::programOf(*model.plan, d).units(), u);
     Work row;
     row.device = d;
-    row.unit = runtime::text(unit->name());
+    row.unit = runtime::text(unit.name());
     row.runs = value.second / recorded;
     row.ns = median(value.first);
     row.least = least(value.first);
@@ -175,16 +173,15 @@ ProfileTable::ProfileTable(const Model &model,
       predicted += instruction.duration_ns();
     };
     if (i < 0) {
-      for (int64_t k = 0; k < runtime::length(unit->instructions()); ++k)
-        add(*unit->instructions()->Get(unsigned(k)));
-      predicted = unit->duration_ns();
+      for (const abi::Instruction &each : runtime::each(unit.instructions()))
+        add(each);
+      predicted = unit.duration_ns();
     } else {
-      const abi::Instruction *instruction =
-          unit->instructions()->Get(unsigned(i));
-      add(*instruction);
-      row.name = runtime::text(instruction->label());
-      row.kind = kindOf(model, *instruction);
-      row.scopes = scopesOf(*instruction);
+      const abi::Instruction &instruction = runtime::at(unit.instructions(), i);
+      add(instruction);
+      row.name = runtime::text(instruction.label());
+      row.kind = kindOf(model, instruction);
+      row.scopes = scopesOf(instruction);
     }
     row.predicted = double(predicted) * row.runs;
     if (row.ns > 0) {
@@ -200,7 +197,7 @@ ProfileTable::ProfileTable(const Model &model,
                    [](const Kind &a, const Kind &b) { return a.ns > b.ns; });
   for (const auto &[key, sum] : received) {
     const abi::Channel &channel =
-        *model.plan->channels()->Get(unsigned(key.second));
+        runtime::at(model.plan->channels(), key.second);
     Transfer row;
     row.device = key.first;
     row.from =
@@ -215,7 +212,7 @@ ProfileTable::ProfileTable(const Model &model,
   }
   for (const auto &[key, value] : together) {
     const abi::Collective &described =
-        *model.plan->collectives()->Get(unsigned(key.second));
+        runtime::at(model.plan->collectives(), key.second);
     Collective row;
     row.device = key.first;
     row.value = runtime::text(described.name());

@@ -67,14 +67,13 @@ std::vector<StageInfo> stagesOf(const Model &model) {
     if (stage.program() < 0)
       continue;
     const abi::Program &program =
-        *model.plan->programs()->Get(unsigned(stage.program()));
-    for (int64_t u = 0; u < runtime::length(program.units()); ++u) {
-      const abi::Unit &unit = *program.units()->Get(unsigned(u));
+        runtime::at(model.plan->programs(), stage.program());
+    for (const abi::Unit &unit : runtime::each(program.units())) {
       if (unit.stage() != int(i))
         continue;
-      for (int64_t k = 0; k < runtime::length(unit.instructions()); ++k)
-        for (std::string &scope :
-             scopesOf(*unit.instructions()->Get(unsigned(k))))
+      for (const abi::Instruction &instruction :
+           runtime::each(unit.instructions()))
+        for (std::string &scope : scopesOf(instruction))
           if (std::find(info.scopes.begin(), info.scopes.end(), scope) ==
               info.scopes.end())
             info.scopes.push_back(std::move(scope));
