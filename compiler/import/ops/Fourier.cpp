@@ -138,8 +138,6 @@ LogicalResult importDFT(NodeImport &n) {
   };
   parts = {permute(parts.real, permutation),
            permute(parts.imaginary, permutation)};
-  if (!parts.real)
-    return failure();
   if (inverse && oneSided) {
     int64_t last = rank - 2, count = (size - 1) / 2;
     auto mirror = [&](Value v, bool negate) {
@@ -150,6 +148,8 @@ LogicalResult importDFT(NodeImport &n) {
     };
     parts = {mirror(parts.real, false), mirror(parts.imaginary, true)};
   }
+  if (!parts.real)
+    return failure();
   int64_t columns = oneSided && !inverse ? size / 2 + 1 : size;
   Complex y = transform(n, parts, size, columns, inverse);
   y = {permute(y.real, back), permute(y.imaginary, back)};
