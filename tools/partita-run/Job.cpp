@@ -126,9 +126,7 @@ Expected<std::unique_ptr<Job>> Job::start(const Options &options) {
   std::unique_ptr<Job> job(new Job(options));
 #ifdef PARTITA_WITH_MPI
   if (runtime::mpi::launched()) {
-    std::unique_ptr<runtime::mpi::Job> mpi =
-        PARTITA_TRY(runtime::mpi::Job::start(options.timeout));
-    job->impl->mpi = std::move(mpi);
+    job->impl->mpi = PARTITA_TRY(runtime::mpi::Job::start(options.timeout));
   }
 #else
   if (launchedProcesses() > 1)
@@ -210,9 +208,9 @@ Job::communicator(const Model &model, const std::vector<int> &places,
   if (!impl->mpi)
     return std::shared_ptr<runtime::Communicator>();
   auto made = PARTITA_TRY(runtime::MixedCommunicator::create(
-      impl->mpi->transfers(number), *impl->placement,
-      runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
-      {timeout_s, &impl->mpi->liveness()}, spin,
+      impl->mpi->transfers(std::min(number, runtime::mpi::Job::kPlans - 1)),
+      *impl->placement, runtime::linksOf(*model.plan, model.mesh),
+      model.plan->micro_batches(), {timeout_s, &impl->mpi->liveness()}, spin,
       runtime::collectivesOf(*model.plan, model.mesh)));
   runtime::nccl::Processes processes = impl->processes();
   processes.request = devices;

@@ -74,12 +74,14 @@ public:
   /// makes its own. `places`: the GPU of each device (SessionOptions), and
   /// `devices`: what the user said of that (--devices). `spin`: whether devices
   /// may spin while they wait. It must be connected before the first step.
-  /// `number`: of two plans that take turns, one has 0, and the other 1.
+  /// `number`: plans that take turns have different ones. Of those from 2 on,
+  /// one is there at a time.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(const Model &model, const std::vector<int> &places,
                const std::string &devices, double timeout_s, bool spin,
                size_t number = 0);
-  /// Of a trainer's plan: to be called for at most two, which take turns.
+  /// Of a trainer's plan: of the first two calls for the plans that learn and
+  /// evaluate, of later ones for those that look for what is not finite.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(std::shared_ptr<const runtime::Artifact> artifact) override;
 

@@ -101,8 +101,9 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
   MPI_Comm_size(MPI_COMM_WORLD, &job->mySize);
-  for (MPI_Comm *comm : {&job->transferComms[0], &job->transferComms[1],
-                         &job->control, &job->livenessComm})
+  for (MPI_Comm *comm :
+       {&job->transferComms[0], &job->transferComms[1], &job->transferComms[2],
+        &job->control, &job->livenessComm})
     if (int code = MPI_Comm_dup(MPI_COMM_WORLD, comm); code != MPI_SUCCESS)
       return failure("MPI_Comm_dup", code);
   job->livenessCheck = std::make_unique<LivenessCheck>(job->livenessComm);

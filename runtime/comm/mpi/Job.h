@@ -54,9 +54,10 @@ public:
 
   int rank() const { return myRank; }
   int size() const { return mySize; }
-  /// For the messages of a plan. Each of two plans that take turns has its own.
+  /// For the messages of a plan. Each of three plans that take turns has its
+  /// own; `plan` is below kPlans.
   MPI_Comm transfers(size_t plan = 0) const { return transferComms[plan]; }
-  static constexpr size_t kPlans = 2;
+  static constexpr size_t kPlans = 3;
   LivenessCheck &liveness() { return *livenessCheck; }
 
   Status barrier();
@@ -107,7 +108,8 @@ private:
   int myRank = 0;
   int mySize = 1;
   double timeout = 60;
-  std::array<MPI_Comm, kPlans> transferComms = {MPI_COMM_NULL, MPI_COMM_NULL};
+  std::array<MPI_Comm, kPlans> transferComms = {MPI_COMM_NULL, MPI_COMM_NULL,
+                                                MPI_COMM_NULL};
   MPI_Comm control = MPI_COMM_NULL;
   MPI_Comm livenessComm = MPI_COMM_NULL;
   std::unique_ptr<LivenessCheck> livenessCheck;
