@@ -325,7 +325,7 @@ public:
     for (const ProgramAction &action : program.actions)
       micro_batches = std::max(micro_batches, action.micro_batch + 1);
     for (const CheckedSlot &slot : slots)
-      if (slot.space == CheckedSlot::Space::state && slot.carried)
+      if (slot.space == Space::state && slot.carried)
         carried.insert(slot.offset);
     findLanes();
     escapes.resize(slots.size());
@@ -453,13 +453,12 @@ private:
     lanesOf.resize(slots.size());
     for (size_t s = 0; s < lanesOf.size(); ++s) {
       const CheckedSlot sum = slots[s];
-      if (sum.span != CheckedSlot::Span::sum ||
-          sum.space != CheckedSlot::Space::frame)
+      if (sum.span != Span::sum || sum.space != Space::frame)
         continue;
       for (int64_t begin : program.frames[sum.frame].copies) {
         lanesOf[s].push_back(static_cast<int>(slots.size()));
-        slots.push_back({CheckedSlot::Space::arena, -1, begin + sum.offset,
-                         sum.bytes, sum.span});
+        slots.push_back(
+            {Space::arena, -1, begin + sum.offset, sum.bytes, sum.span});
       }
     }
     for (size_t s = 0; s < program.slots.size(); ++s)
@@ -513,7 +512,7 @@ private:
       for (const CheckedInstruction &instruction : program.units[u])
         for (const auto *uses : {&instruction.reads, &instruction.writes})
           for (const CheckedUse &each : *uses)
-            if (slots[each.slot].space == CheckedSlot::Space::frame)
+            if (slots[each.slot].space == Space::frame)
               frames.insert(slots[each.slot].frame);
       framesOf[u].assign(frames.begin(), frames.end());
     }
@@ -536,16 +535,16 @@ private:
   int64_t addressOf(int index, int micro_batch) const {
     const CheckedSlot &slot = slots[index];
     switch (slot.space) {
-    case CheckedSlot::Space::frame: {
+    case Space::frame: {
       const std::vector<int64_t> &copies = program.frames[slot.frame].copies;
       return copies[static_cast<size_t>(micro_batch) % copies.size()] +
              slot.offset;
     }
-    case CheckedSlot::Space::constant:
+    case Space::constant:
       return program.arena_bytes + slot.offset;
-    case CheckedSlot::Space::arena:
-    case CheckedSlot::Space::outside:
-    case CheckedSlot::Space::state:
+    case Space::arena:
+    case Space::weight:
+    case Space::state:
       break;
     }
     return slot.offset;
@@ -556,29 +555,28 @@ private:
   }
 
   bool isState(int slot) const {
-    return slot >= 0 && slots[slot].space == CheckedSlot::Space::state;
+    return slot >= 0 && slots[slot].space == Space::state;
   }
 
   /// Of no memory that is told apart by its bytes.
   bool isOutside(int slot) const {
-    return slot < 0 || isState(slot) ||
-           slots[slot].space == CheckedSlot::Space::outside;
+    return slot < 0 || isState(slot) || slots[slot].space == Space::weight;
   }
 
   bool isSum(int slot) const {
-    return slot >= 0 && slots[slot].span == CheckedSlot::Span::sum;
+    return slot >= 0 && slots[slot].span == Span::sum;
   }
 
   bool isOfStep(int slot) const {
-    return slot >= 0 && slots[slot].span == CheckedSlot::Span::step;
+    return slot >= 0 && slots[slot].span == Span::step;
   }
 
   /// A slot on a micro-batch; a constant is the same on all, and so is what is
   /// computed once a step.
   int64_t valueOf(int slot, int micro_batch) const {
     const CheckedSlot &described = slots[slot];
-    const bool isOne = described.space == CheckedSlot::Space::constant ||
-                       described.span != CheckedSlot::Span::micro_batch;
+    const bool isOne = described.space == Space::constant ||
+                       described.span != Span::micro_batch;
     return (int64_t(slot) << 32) + (isOne ? 0 : micro_batch + 1);
   }
   /// How many micro-batches have been added to a sum.
@@ -613,7 +611,7 @@ private:
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
     const CheckedSlot &slot = slots[use.slot];
-    const bool isConstant = slot.space == CheckedSlot::Space::constant;
+    const bool isConstant = slot.space == Space::constant;
     const int64_t low = isConstant ? program.arena_bytes : 0,
                   high = isConstant ? low + program.constant_bytes
                                     : program.arena_bytes;
@@ -803,8 +801,8 @@ private:
     for (int member : slots[action.slot].members) {
       const int64_t at = addressOf(member, 0);
       members.push_back({at, at + slots[member].bytes, member, 0});
-      if (slots[member].space != CheckedSlot::Space::arena ||
-          at < whole.begin || members.back().end > whole.end)
+      if (slots[member].space != Space::arena || at < whole.begin ||
+          members.back().end > whole.end)
         return where(index) + " joins what lies elsewhere";
     }
     if (starts)
@@ -1080,7 +1078,7 @@ std::string checkStates(const std::vector<CheckedProgram> &programs,
                         const std::map<int64_t, const CheckedProgram *> &by) {
   for (const CheckedProgram &program : programs)
     for (const CheckedSlot &slot : program.slots)
-      if (slot.space == CheckedSlot::Space::state)
+      if (slot.space == Space::state)
         if (auto found = by.find(slot.offset);
             found != by.end() && found->second != &program)
           return program.device + " uses a state that " +

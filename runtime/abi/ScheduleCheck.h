@@ -52,6 +52,7 @@
 #define PARTITA_RUNTIME_ABI_SCHEDULECHECK_H
 
 #include "runtime/abi/Actions.h"
+#include "runtime/abi/plan_generated.h"
 
 #include <cstdint>
 #include <string>
@@ -68,16 +69,6 @@ struct CheckedFrame {
 };
 
 struct CheckedSlot {
-  /// Space in plan.fbs.
-  enum class Space {
-    arena,    ///< of the arena
-    frame,    ///< of a frame
-    constant, ///< of the constant region
-    outside,  ///< in memory that no program writes: a weight
-    state     ///< bytes that outlive a step; `offset` is the state's number
-  };
-  /// For how long it holds one value: Span in plan.fbs.
-  enum class Span { micro_batch, step, sum };
   Space space = Space::arena;
   int frame = -1;
   int64_t offset = 0, bytes = 0;

@@ -25,17 +25,16 @@ public:
           {frame.bytes(), {frame.copies()->begin(), frame.copies()->end()}});
     }
     for (const abi::Slot &slot : each(program.slots())) {
-      checked.slots.push_back(
-          {static_cast<abi::CheckedSlot::Space>(slot.space()),
-           slot.frame(),
-           slot.offset(),
-           slot.bytes(),
-           static_cast<abi::CheckedSlot::Span>(slot.span()),
-           slot.sum(),
-           slot.lane(),
-           {},
-           slot.renewed(),
-           isCarried(slot)});
+      checked.slots.push_back({slot.space(),
+                               slot.frame(),
+                               slot.offset(),
+                               slot.bytes(),
+                               slot.span(),
+                               slot.sum(),
+                               slot.lane(),
+                               {},
+                               slot.renewed(),
+                               isCarried(slot)});
       if (slot.members())
         checked.slots.back().members.assign(slot.members()->begin(),
                                             slot.members()->end());
@@ -50,9 +49,6 @@ public:
   }
 
 private:
-  static_assert(int(abi::CheckedSlot::Space::outside) ==
-                int(abi::Space::weight));
-
   bool isCarried(const abi::Slot &slot) const {
     return slot.space() == abi::Space::state &&
            at(plan.states(), slot.offset()).role() == abi::StateRole::carried;

@@ -48,14 +48,14 @@ public:
         return slot.emitError("has no place: run --plan-place before");
       slots[slot.getSlot()] = static_cast<int>(checked.slots.size());
       checked.slots.push_back(
-          {static_cast<abi::CheckedSlot::Space>(slot.getSpace()),
+          {slot.getSpace(),
            slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
            slot.getSpace() == plan::Space::state
                ? states.try_emplace(*slot.getWeight(), states.size())
                      .first->second
                : static_cast<int64_t>(slot.getOffset().value_or(0)),
            slot.getByteSize(),
-           static_cast<abi::CheckedSlot::Span>(slot.getSpan()),
+           slot.getSpan(),
            slot.getSum() ? slots.lookup(slot.getSum()) : -1,
            static_cast<int>(slot.getLane().value_or(0)),
            {},
@@ -80,9 +80,6 @@ public:
   abi::CheckedProgram checked;
 
 private:
-  static_assert(int(abi::CheckedSlot::Space::outside) ==
-                int(plan::Space::weight));
-
   static bool isCarried(plan::SlotOp slot) {
     if (slot.getSpace() != plan::Space::state)
       return false;

@@ -73,18 +73,17 @@ struct Program : CheckedProgram {
   /// The slot of a value, at the arena's begin.
   int valueSlot(int value, int64_t bytes = 64) {
     while (static_cast<int>(slots.size()) <= value)
-      slots.push_back({CheckedSlot::Space::arena, -1, 0, bytes});
+      slots.push_back({Space::arena, -1, 0, bytes});
     return value;
   }
   int slot(int64_t offset, int64_t bytes) {
-    slots.push_back({CheckedSlot::Space::arena, -1, offset, bytes});
+    slots.push_back({Space::arena, -1, offset, bytes});
     return static_cast<int>(slots.size()) - 1;
   }
   /// A slot of 64 bytes in a frame of its own.
   int frameSlot(const std::vector<int64_t> &copies) {
     frames.push_back({64, copies});
-    slots.push_back({CheckedSlot::Space::frame,
-                     static_cast<int>(frames.size()) - 1, 0, 64});
+    slots.push_back({Space::frame, static_cast<int>(frames.size()) - 1, 0, 64});
     return static_cast<int>(slots.size()) - 1;
   }
   /// A unit of instructions that each read some slots, and write some.
@@ -373,7 +372,7 @@ TEST(ScheduleCheck, OnlyOneCopyMayBeTheCulprit) {
 TEST(ScheduleCheck, ConstantsAreTheSameOnAllMicroBatches) {
   Program program(0);
   program.constant_bytes = 64;
-  program.slots.push_back({CheckedSlot::Space::constant, -1, 0, 64});
+  program.slots.push_back({Space::constant, -1, 0, 64});
   int reader = program.unit({{{0}, {}}});
   program.run(reader, 0).run(reader, 1);
   expectError({program}, "before anything is written there");
@@ -454,18 +453,18 @@ TEST(ScheduleCheck, ACollectiveOfWhatNothingWrote) {
 struct Learner : Program {
   explicit Learner(int microBatches = 3) : Program(0) {
     micro_batches = microBatches;
-    sum = spanning(0, CheckedSlot::Span::sum);
+    sum = spanning(0, Span::sum);
     other = slot(0, 64);
     local = slot(64, 64);
     made = slot(128, 64);
-    slots.push_back({CheckedSlot::Space::state, -1, 7, 64});
+    slots.push_back({Space::state, -1, 7, 64});
     state = static_cast<int>(slots.size()) - 1;
     prologue = unit({{{}, {sum}}});
     add = unit({{{state}, {local}}, {{local, sum}, {sum}}});
     update = unit({{{sum, state}, {state}}});
   }
   /// A slot of 64 bytes of the arena.
-  int spanning(int64_t offset, CheckedSlot::Span span) {
+  int spanning(int64_t offset, Span span) {
     const int made = slot(offset, 64);
     slots[made].span = span;
     return made;
@@ -648,8 +647,7 @@ TEST(ScheduleCheckTraining, ASumHasNoCopies) {
   // Each micro-batch would add to a copy of its own.
   Learner p(2);
   p.frames.push_back({64, {0, 128}});
-  p.slots[p.sum] = {CheckedSlot::Space::frame, 0, 0, 64,
-                    CheckedSlot::Span::sum};
+  p.slots[p.sum] = {Space::frame, 0, 0, 64, Span::sum};
   p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
   expectError({p}, "action 'U1.1', micro-batch 1 reads bytes 128 to 192 before "
                    "anything is written there");
@@ -660,7 +658,7 @@ struct LaneLearner : Learner {
   explicit LaneLearner(int microBatches) : Learner(microBatches) {
     arena_bytes = 1024;
     frames.push_back({64, {512, 640}});
-    slots[sum] = {CheckedSlot::Space::frame, 0, 0, 64, CheckedSlot::Span::sum};
+    slots[sum] = {Space::frame, 0, 0, 64, Span::sum};
     for (int lane : {0, 1})
       lanes.push_back(named(lane));
     prologue = unit({{{}, {lanes[0]}}, {{}, {lanes[1]}}});
@@ -668,7 +666,7 @@ struct LaneLearner : Learner {
   }
   int named(int lane) {
     const int made = slot(512 + 128 * lane, 64);
-    slots[made].span = CheckedSlot::Span::sum;
+    slots[made].span = Span::sum;
     slots[made].sum = sum;
     slots[made].lane = lane;
     return made;
@@ -726,9 +724,9 @@ TEST(ScheduleCheckTraining, ALaneIsTheSumOfItsMicroBatches) {
 /// A learner with two sums, which a collective adds up at once.
 struct JoiningLearner : Learner {
   explicit JoiningLearner(int microBatches) : Learner(microBatches) {
-    second = spanning(192, CheckedSlot::Span::sum);
+    second = spanning(192, Span::sum);
     slots[second].offset = 320;
-    joined = spanning(256, CheckedSlot::Span::sum);
+    joined = spanning(256, Span::sum);
     arena_bytes = 384;
     slots[sum].offset = slots[other].offset = 256;
     slots[joined].bytes = 128;
@@ -826,7 +824,7 @@ TEST(ScheduleCheckTraining, AMessageHasAllOfASum) {
 /// A value of the whole step, in the last bytes of the arena.
 struct Stepper : Learner {
   Stepper() : Learner(2) {
-    value = spanning(192, CheckedSlot::Span::step);
+    value = spanning(192, Span::step);
     writes = unit({{{}, {value}}});
     reads = unit({{{value}, {local}}});
   }
@@ -974,7 +972,7 @@ TEST(ScheduleCheckTraining, EachMicroBatchHasItsOwnOfAStateThatIsCarried) {
 
 TEST(ScheduleCheckTraining, TwoStatesAreTwo) {
   Learner p(1);
-  p.slots.push_back({CheckedSlot::Space::state, -1, 8, 64});
+  p.slots.push_back({Space::state, -1, 8, 64});
   const int second = static_cast<int>(p.slots.size()) - 1;
   const int writes = p.unit({{{second}, {second}}});
   p.run(p.prologue, 0).run(p.add, 0).run(p.update, 0).run(writes, 0);
@@ -1029,7 +1027,7 @@ TEST(ScheduleCheckTraining, NoOtherMessageUsesAState) {
 TEST(ScheduleCheckTraining, AStateThatIsWrittenIsOfOneDevice) {
   const Learner first = begun(1, {0}).then(2, 0);
   Program second(1);
-  second.slots.push_back({CheckedSlot::Space::state, -1, 7, 64});
+  second.slots.push_back({Space::state, -1, 7, 64});
   const int local = second.slot(0, 64);
   second.run(second.unit({{{0}, {local}}}), 0);
   expectError({first, second}, "cpu:1 uses a state that cpu:0 writes");
