@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 using partita::capi::askOf;
 using partita::capi::caught;
@@ -50,6 +51,7 @@ struct partita_trainer {
   StateList states{"trainer"};
   std::string remark;
   std::unique_ptr<Trainer> trainer;
+  mutable std::mutex turns; ///< of programs that call
   /// It makes all calls of the trainer, which it may pin to cores; programs
   /// call from any thread. Last: it uses all others.
   std::shared_ptr<DeviceThread> thread = partita::runtime::startDeviceThread();
@@ -67,6 +69,8 @@ struct partita_trainer {
       Function &function;
       Status result;
     } call(function);
+    // Waits for this call alone.
+    std::lock_guard<std::mutex> lock(turns);
     thread->post(call);
     thread->drain();
     return std::move(call.result);
@@ -123,7 +127,7 @@ Status partita_trainer::open(const partita_trainer_options &options) {
   seed = options.seed;
   allow_changes = options.allow_changes != 0;
   trainer->setSeed(seed);
-  PARTITA_TRY(trainer->drawInitialStates().status());
+  PARTITA_TRY(trainer->drawInitialStates());
   remark = trainer->remark();
   describeInputs();
   return Status();
