@@ -67,15 +67,18 @@ Operation *PermutableOpInterface::buildPermuted(OpBuilder &builder,
   const SmallVector<int64_t> inverse = inversePermutation(perm);
   for (StringAttr name : copy->getName().getAttributeNames()) {
     Attribute value = copy->getAttr(name);
-    if (name == "dim")
+    if (name == "dim") {
       value =
           builder.getI64IntegerAttr(inverse[cast<IntegerAttr>(value).getInt()]);
-    else if (auto entries = dyn_cast_or_null<DenseI64ArrayAttr>(value))
+    } else if (auto entries = dyn_cast_or_null<DenseI64ArrayAttr>(value)) {
+      assert((name == "dims" || entries.size() == int64_t(perm.size())) &&
+             "an entry a dimension");
       value = builder.getDenseI64ArrayAttr(name == "dims"
                                                ? permuted(inverse, entries)
                                                : permuted(entries, perm));
-    else
+    } else {
       continue;
+    }
     copy->setAttr(name, value);
   }
   return copy;

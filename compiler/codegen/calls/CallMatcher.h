@@ -92,7 +92,7 @@ public:
   int64_t groups = 1;
   bool includePad = false, winograd = false;
   double scale = 1;
-  mlir::Attribute details; ///< of kinds that have none of these
+  mlir::Attribute details; ///< made by the rule, where these do not say them
 
 private:
   bool findRoot();
