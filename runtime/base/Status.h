@@ -72,8 +72,9 @@ template <typename T> T valueOf(Expected<T> &&expected) {
 
 } // namespace partita::runtime
 
-/// The value of an Expected, or nothing of a Status; an error is returned from
-/// the function, which itself returns a Status or an Expected:
+/// The value of an Expected that a call returns, or nothing of a Status; an
+/// error is returned from the function, which itself returns a Status or an
+/// Expected:
 ///
 ///   PARTITA_TRY(file.write(header));
 ///   auto plan = PARTITA_TRY(readPlan(file));

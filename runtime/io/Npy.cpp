@@ -25,7 +25,7 @@ struct Format {
   bool check = false; ///< a narrower type: values must fit
 };
 
-/// Types below a byte come as int8 or uint8 in NumPy.
+/// Integers below a byte come as int8 or uint8 in NumPy.
 bool isNarrow(DType dtype) {
   return elementType(dtype).bits < 8 && !isFloat(dtype);
 }

@@ -90,9 +90,8 @@ Executor::create(const abi::Plan &plan, int index,
                  Communicator &comm, const Mesh &mesh) {
   std::unique_ptr<Executor> self(
       new Executor(plan, index, options, comm, mesh));
-  auto device = PARTITA_TRY(
+  self->device = PARTITA_TRY(
       driver.create(plan, index, weights, options.deviceOptions(), cores));
-  self->device = std::move(device);
   comm.attach(index, *self->device);
   PARTITA_TRY(self->prepare());
   return self;
@@ -252,8 +251,7 @@ Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
   makeEnd(action, entry);
   if (action.kind != abi::ActionKind::run)
     return Status();
-  auto instance = PARTITA_TRY(device->prepare(action.subject));
-  entry.instance = instance;
+  entry.instance = PARTITA_TRY(device->prepare(action.subject));
   for (size_t i = 0; i < entry.instance->movable().size(); ++i)
     entry.movable.push_back({i, &direct.at(entry.instance->movable()[i].slot)});
   return Status();

@@ -119,8 +119,7 @@ Status writeCopy(Copy &copy) {
   if (error)
     return Status::error("cannot create " + inQuotes(folderOf(copy.to)) + ": " +
                          error.message());
-  std::unique_ptr<PendingFile> file = PARTITA_TRY(PendingFile::create(copy.to));
-  copy.file = std::move(file);
+  copy.file = PARTITA_TRY(PendingFile::create(copy.to));
   const std::span<const uint8_t> bytes(copy.content->data(),
                                        copy.content->size());
   uint64_t at = 0;

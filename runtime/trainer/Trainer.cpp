@@ -333,8 +333,7 @@ Trainer::Impl::load(const std::shared_ptr<const Artifact> &artifact,
 }
 
 Status Trainer::Impl::prepare(Runner &runner) {
-  auto session = PARTITA_TRY(load(runner.artifact, options));
-  runner.session = std::move(session);
+  runner.session = PARTITA_TRY(load(runner.artifact, options));
   runner.binding.micro_batches = stepMicroBatches(runner.plan());
   runner.binding.inputs.resize(
       static_cast<size_t>(length(runner.plan().inputs())));
@@ -425,9 +424,8 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   impl->set =
       PARTITA_TRY(parseSetup(text(impl->train.plan().training()), path));
   impl->places = StatePlaces(impl->train.plan(), all);
-  for (const Status &status : {impl->checkStates(), impl->findInputs()})
-    if (!status.ok())
-      return status;
+  PARTITA_TRY(impl->checkStates());
+  PARTITA_TRY(impl->findInputs());
   impl->told.resize(static_cast<size_t>(stepMicroBatches(impl->eval.plan())));
   for (const auto &[name, scale] : impl->set.scales)
     if (std::none_of(

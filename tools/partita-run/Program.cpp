@@ -83,7 +83,7 @@ Status checkDevices(const Options &options, const Model &model) {
 Status checkRequest(const Options &options, const Model &model, Job &job) {
   PARTITA_TRY(checkDevices(options, model));
   if (!options.calibrate.empty())
-    PARTITA_TRY(readMachine(options, model, job).status());
+    PARTITA_TRY(readMachine(options, model, job));
   if (!options.output.empty())
     PARTITA_TRY(runtime::checkOutputPath(options.output));
   return checkFolderOf(options.profile);

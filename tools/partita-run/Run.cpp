@@ -339,7 +339,7 @@ Expected<InputTensors> prepareInputs(const Options &options,
                   : checkComplete(model, inputs));
   Feed feed = PARTITA_TRY(Feed::create(model, inputs, job.devices()));
   if (!options.measures())
-    PARTITA_TRY(Collector::create(model, feed, job.devices()).status());
+    PARTITA_TRY(Collector::create(model, feed, job.devices()));
   return inputs;
 }
 

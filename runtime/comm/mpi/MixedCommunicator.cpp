@@ -21,9 +21,8 @@ MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
                           const std::vector<CollectiveInfo> &collectives) {
   std::shared_ptr<MixedCommunicator> made(new MixedCommunicator);
   // It checks all channels and groups, those of one process too.
-  auto between = PARTITA_TRY(MpiCommunicator::create(
+  made->between = PARTITA_TRY(MpiCommunicator::create(
       comm, placement, channels, micro_batches, patience, collectives));
-  made->between = between;
 
   int rank = 0;
   MPI_Comm_rank(comm, &rank);

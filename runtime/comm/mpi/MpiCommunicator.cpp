@@ -61,8 +61,7 @@ MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
   made->patience = patience;
-  auto progress = PARTITA_TRY(mpi::Progress::start(size));
-  made->progress = std::move(progress);
+  made->progress = PARTITA_TRY(mpi::Progress::start(size));
   made->collectives = PARTITA_TRY(mpi::Collectives::create(
       comm, placement, std::move(collectives), int(sends), patience,
       made->aborted, *made->progress));

@@ -214,8 +214,7 @@ int64_t Endpoint::mostScratch() const {
 Status Endpoint::makeStream(int edge) {
   WorkStream &work = streams.emplace_back();
   work.edge = edge;
-  auto stream = PARTITA_TRY(cuda::createStream(gpu));
-  work.stream = std::move(stream);
+  work.stream = PARTITA_TRY(cuda::createStream(gpu));
   for (cuda::GpuEvent *event : {&work.ready, &work.done}) {
     *event = PARTITA_TRY(cuda::createEvent(gpu));
   }

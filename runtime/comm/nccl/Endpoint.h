@@ -102,7 +102,8 @@ public:
 
   // Calls of the device's ends, with its addresses. They only enqueue: what
   // they wait for, the device's queue waits for, and what fails later, the
-  // queue tells.
+  // queue tells. An endpoint has one device, and knows what messages hold:
+  // `device` and `bytes` are for ends that are made for all communicators.
 
   Status start(int collective, int device, int micro_batch, const void *source,
                void *target);

@@ -68,8 +68,7 @@ private:
     }
     PARTITA_TRY(used.gpu->use());
     if (!used.kernels) {
-      auto kernels = PARTITA_TRY(KernelModule::load(artifact, used.gpu));
-      used.kernels = kernels;
+      used.kernels = PARTITA_TRY(KernelModule::load(artifact, used.gpu));
     }
     return used;
   }

@@ -44,9 +44,8 @@ public:
       made.pinned = std::move(*pinned);
       made.address = addressOf(static_cast<uint8_t *>(made.pinned.get()));
     } else {
-      auto buffer =
+      made.buffer =
           PARTITA_TRY(allocateDevice(gpu, bytes, "the state '" + name + "'"));
-      made.buffer = std::move(buffer);
       made.address = made.buffer.get();
     }
     return states.emplace(name, std::move(made)).first->second.address;

@@ -30,8 +30,7 @@ Transfers::create(std::shared_ptr<const Gpu> gpu, double timeout_s) {
 Status Transfers::make() {
   stream = PARTITA_TRY(createStream(gpu));
   for (Chunk &chunk : chunks) {
-    auto bytes = PARTITA_TRY(allocatePinned(gpu, kChunkBytes));
-    chunk.bytes = std::move(bytes);
+    chunk.bytes = PARTITA_TRY(allocatePinned(gpu, kChunkBytes));
     chunk.done = PARTITA_TRY(createEvent(gpu));
   }
   return Status();

@@ -178,7 +178,7 @@ private:
   Status setStates() {
     PARTITA_TRY(checkFolderOf(options.profile));
     if (!options.calibrate.empty())
-      PARTITA_TRY(readMachine(options, *model, job).status());
+      PARTITA_TRY(readMachine(options, *model, job));
     if (!options.training.exportTo.empty() && job.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
@@ -215,7 +215,7 @@ private:
           openData(*trainer, options.training.evalData, "--eval-data"));
       PARTITA_TRY(describe(evalInputs, evalSamplesSaid));
       // What is wrong with it should not be found after an epoch.
-      PARTITA_TRY(evaluation().status());
+      PARTITA_TRY(evaluation());
       const std::string &metric = options.training.keepBest;
       if (!metric.empty() && metric != "eval_loss" && !trainer->countsLabels())
         return Status::error("--keep-best " + metric +

@@ -124,6 +124,7 @@ public:
     return measureRate([&](size_t bytes) -> Expected<double> {
       PARTITA_TRY(other->use());
       auto to = allocateDevice(other, bytes, "a copy");
+      // Whatever has come of it, this GPU is the current one again.
       PARTITA_TRY(gpu->use());
       auto from = PARTITA_TRY(allocateDevice(gpu, bytes, "a copy"));
       if (!to)
