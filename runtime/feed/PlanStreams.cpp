@@ -55,11 +55,10 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
   }
   if (plans > 1)
     options.devices_lock = std::make_shared<TicketLock>();
-  for (size_t plan = 0; plan < plans; ++plan) {
+  for (size_t plan = 0; plan < plans; ++plan)
     self->streams.push_back(
         PARTITA_TRY(Stream::create(self->choice.model(plan), session, options,
                                    self->choice.ofSeveral(plan))));
-  }
   self->begins.resize(size_t(self->choice.model(0).plan->sequences()));
   if (session.shared)
     session.shared->releaseUnread();
@@ -105,9 +104,8 @@ Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
     return Status::error("there is not a place for each of the " +
                          std::to_string(places) + " outputs");
   std::vector<Tensor> whole;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < inputs.size(); ++i)
     whole.push_back(PARTITA_TRY(choice.pad(chosen, i, inputs[i])));
-  }
   const uint64_t ticket = PARTITA_TRY(stream.submit(whole));
   std::lock_guard<std::mutex> lock(mutex);
   padded.emplace(numbered(ticket), Padded{chosen, outputs});

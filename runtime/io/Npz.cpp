@@ -160,10 +160,9 @@ Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
   zip_t *archive = mapped.archive.get();
   std::vector<Entry> entries = PARTITA_TRY(listEntries(archive, path));
   std::vector<NamedTensor> tensors;
-  for (const Entry &entry : entries) {
+  for (const Entry &entry : entries)
     tensors.push_back(PARTITA_TRY(readArray(
         archive, entry, path, expected ? expected(entry.name) : std::nullopt)));
-  }
   return tensors;
 }
 

@@ -127,10 +127,9 @@ Status writeCheckpointFiles(DiskCalls &calls, const std::string &folder,
                             const std::vector<State> &states) {
   TrainerFile trainer;
   trainer.progress = progress;
-  for (const char *file : {kModel, kOptimizer}) {
+  for (const char *file : {kModel, kOptimizer})
     trainer.files[file] =
         PARTITA_TRY(writeStates(calls, folder + "/" + file, file, states));
-  }
   Expected<std::string> text = trainer.json();
   if (!text)
     return Status::error("cannot save a checkpoint: " +

@@ -320,9 +320,8 @@ Trainer::Impl::load(const std::shared_ptr<const Artifact> &artifact,
   std::shared_ptr<Communicator> carrier;
   std::unique_ptr<Session> session;
   auto create = [&] {
-    if (all) {
+    if (all)
       carrier = PARTITA_TRY(all->communicator(artifact));
-    }
     session = PARTITA_TRY(Session::create(artifact, wanted, carrier));
     return Status();
   };

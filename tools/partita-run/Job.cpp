@@ -125,9 +125,8 @@ Job::~Job() = default;
 Expected<std::unique_ptr<Job>> Job::start(const Options &options) {
   std::unique_ptr<Job> job(new Job(options));
 #ifdef PARTITA_WITH_MPI
-  if (runtime::mpi::launched()) {
+  if (runtime::mpi::launched())
     job->impl->mpi = PARTITA_TRY(runtime::mpi::Job::start(options.timeout));
-  }
 #else
   if (launchedProcesses() > 1)
     return Status::error("this partita-run was built without MPI "

@@ -331,9 +331,8 @@ Expected<InputTensors> prepareInputs(const Options &options,
   const Model &model = plans.model(choice.plan);
   InputTensors inputs = PARTITA_TRY(readInputs(model, options.inputs));
   for (size_t i = 0; choice.padded && i < inputs.size(); ++i)
-    if (std::optional<Tensor> &input = inputs[i]) {
+    if (std::optional<Tensor> &input = inputs[i])
       input = PARTITA_TRY(plans.pad(choice, i, *input));
-    }
   PARTITA_TRY(options.measures()
                   ? makeUpMissing(model, model.microBatches, inputs)
                   : checkComplete(model, inputs));

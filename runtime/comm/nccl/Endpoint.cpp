@@ -215,9 +215,8 @@ Status Endpoint::makeStream(int edge) {
   WorkStream &work = streams.emplace_back();
   work.edge = edge;
   work.stream = PARTITA_TRY(cuda::createStream(gpu));
-  for (cuda::GpuEvent *event : {&work.ready, &work.done}) {
+  for (cuda::GpuEvent *event : {&work.ready, &work.done})
     *event = PARTITA_TRY(cuda::createEvent(gpu));
-  }
   work.last_done = PARTITA_TRY(cuda::allocatePinned(gpu, sizeof(uint32_t)));
   std::memset(work.last_done.get(), 0, sizeof(uint32_t));
   return Status();

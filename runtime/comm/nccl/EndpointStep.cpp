@@ -143,9 +143,8 @@ Status Endpoint::perform(const CollectiveInfo &info, int split,
     source = scratch.get();
   }
   Combination combination;
-  if (combines(info.kind)) {
+  if (combines(info.kind))
     combination = PARTITA_TRY(combinationOf(info.dtype, info.reduction));
-  }
   switch (info.kind) {
   case CollectiveKind::all_reduce:
     return accept(comm,

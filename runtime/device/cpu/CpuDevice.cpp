@@ -432,9 +432,8 @@ Expected<std::unique_ptr<Task>>
 CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
     std::vector<void *> buffers;
-    for (int slot : *dispatch->operands()) {
+    for (int slot : *dispatch->operands())
       buffers.push_back(PARTITA_TRY(alignedSlot(slot)));
-    }
     return std::unique_ptr<Task>(
         new KernelTask(kernels->kernel(dispatch->kernel()), std::move(buffers),
                        dispatch->extent(), dispatch->grain(), team));

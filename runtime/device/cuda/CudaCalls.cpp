@@ -100,9 +100,8 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
     return Status::error("the ReLU of cuBLASLt may make a number of NaN: for "
                          "--strict-nan compile the model with "
                          "--no-library-calls");
-  if (!blas) {
+  if (!blas)
     blas = PARTITA_TRY(cublaslt::openLibrary(library_apis.blas, used_gpu));
-  }
   const std::vector<CudaInstance::Operand> operands =
       operandsOf(call, matmul.addend, matmul.bias);
   cublaslt::Alignments alignments{alignmentOf(operands[1]),
@@ -126,9 +125,8 @@ Status CudaDevice::addEngine(CudaInstance &instance,
                              const std::vector<CudaInstance::Operand> &operands,
                              const Rule &rule, const char *what,
                              const char *label, More... more) {
-  if (!dnn) {
+  if (!dnn)
     dnn = PARTITA_TRY(cudnn::openLibrary(library_apis.dnn, used_gpu));
-  }
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;

@@ -67,9 +67,8 @@ private:
       used.gpu = gpu;
     }
     PARTITA_TRY(used.gpu->use());
-    if (!used.kernels) {
+    if (!used.kernels)
       used.kernels = PARTITA_TRY(KernelModule::load(artifact, used.gpu));
-    }
     return used;
   }
 

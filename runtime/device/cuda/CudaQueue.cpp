@@ -71,9 +71,8 @@ Status CudaQueue::make(const StepTraffic &traffic) {
   marks.resize(
       std::clamp(forAllSteps(traffic.events), kLeastEvents, kMostEvents));
   for (Mark &mark : marks)
-    for (GpuEvent *event : {&mark.computed, &mark.copied}) {
+    for (GpuEvent *event : {&mark.computed, &mark.copied})
       *event = PARTITA_TRY(createEvent(gpu));
-    }
   joined = PARTITA_TRY(createEvent(gpu));
   return makeNumbers();
 }
@@ -431,9 +430,8 @@ Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
 
 /// Events are made when the first step needs them.
 Expected<GpuEvent *> CudaQueue::timedEvent(Step &of) {
-  if (of.used_events == of.timed_events.size()) {
+  if (of.used_events == of.timed_events.size())
     of.timed_events.push_back(PARTITA_TRY(createEvent(gpu, true)));
-  }
   return &of.timed_events[of.used_events++];
 }
 

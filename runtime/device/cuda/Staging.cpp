@@ -39,17 +39,15 @@ Status Staging::make(const std::shared_ptr<const Gpu> &gpu,
   for (size_t bytes : copies)
     count += (bytes + chunk_bytes - 1) / chunk_bytes;
   count = std::clamp(count, kLeastChunks, kMostBytes / chunk_bytes);
-  for (Stream *stream : {&host, &wire}) {
+  for (Stream *stream : {&host, &wire})
     *stream = PARTITA_TRY(createStream(gpu));
-  }
   PARTITA_TRY(allocate(gpu, count));
   for (size_t i = 0; i < count; ++i) {
     Chunk &chunk = chunks.emplace_back();
     chunk.pinned = static_cast<uint8_t *>(pinned.get()) + i * chunk_bytes;
     chunk.there = there.get() + i * chunk_bytes;
-    for (GpuEvent *event : {&chunk.filled, &chunk.sent, &chunk.empty}) {
+    for (GpuEvent *event : {&chunk.filled, &chunk.sent, &chunk.empty})
       *event = PARTITA_TRY(createEvent(gpu));
-    }
   }
   return Status();
 }

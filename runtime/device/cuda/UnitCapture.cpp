@@ -23,9 +23,8 @@ bool refusesCapture(Result result) {
 } // namespace
 
 Status UnitCapture::begin() {
-  if (!recorder.get()) {
+  if (!recorder.get())
     recorder = PARTITA_TRY(createStream(gpu));
-  }
   // Other threads load devices meanwhile, and may allocate.
   return gpu->api.check(
       gpu->api.streamBeginCapture(recorder.get(), CaptureMode::of_thread),

@@ -92,9 +92,8 @@ Expected<const Api *> loadApi(int driver_version) {
   static std::mutex mutex;
   static std::optional<Api> loaded;
   std::lock_guard<std::mutex> lock(mutex);
-  if (!loaded) {
+  if (!loaded)
     loaded = PARTITA_TRY(openApi(libraryNames(driver_version)));
-  }
   return static_cast<const Api *>(&*loaded);
 }
 

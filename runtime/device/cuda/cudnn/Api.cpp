@@ -68,9 +68,8 @@ Expected<const Api *> loadApi() {
   static std::mutex mutex;
   static std::optional<Api> loaded;
   std::lock_guard<std::mutex> lock(mutex);
-  if (!loaded) {
+  if (!loaded)
     loaded = PARTITA_TRY(openApi("libcudnn.so.9"));
-  }
   return static_cast<const Api *>(&*loaded);
 }
 

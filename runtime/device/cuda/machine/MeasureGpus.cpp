@@ -259,9 +259,8 @@ Expected<std::vector<DeviceFigures>> measureGpus(const Api &api) {
   int count = 0;
   PARTITA_TRY(api.check(api.deviceGetCount(&count), "cannot count the GPUs"));
   std::vector<std::shared_ptr<const Gpu>> gpus;
-  for (int number = 0; number < count; ++number) {
+  for (int number = 0; number < count; ++number)
     gpus.push_back(PARTITA_TRY(Gpu::open(api, number)));
-  }
   std::vector<DeviceFigures> all;
   for (auto gpu = gpus.begin(); gpu != gpus.end(); ++gpu) {
     auto isAlike = [&](const std::shared_ptr<const Gpu> &other) {
