@@ -23,6 +23,7 @@ namespace partita::autodiff {
 
 #define GEN_PASS_DEF_ADDLOSSPASS
 #include "compiler/autodiff/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -33,8 +34,8 @@ public:
         end(function.getBody().front().getTerminator()) {}
 
   LogicalResult run() {
-    if (failed(findOutput()) || failed(checkOutput()))
-      return failure();
+    PARTITA_TRY(findOutput());
+    PARTITA_TRY(checkOutput());
     ImplicitLocOpBuilder b(
         NameLoc::get(StringAttr::get(function.getContext(), "loss")), end);
     Value target = addTarget();

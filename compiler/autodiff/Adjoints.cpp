@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Adjoints.h"
 
 #include "dialects/nn/grad/AdjointLoc.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -76,9 +77,7 @@ LogicalResult Adjoints::differentiate(dist::DifferentiableOpInterface op,
   Value operand = op->getOperand(0);
   if (!own || (op.givesWhole() && isOwn(operand)))
     return failure();
-  Value part = op.buildVjp(b, cotangent.value, cotangent.isShare);
-  if (!part)
-    return failure();
+  Value part = PARTITA_TRY(op.buildVjp(b, cotangent.value, cotangent.isShare));
   cotangents.add(operand, {part, !isOwn(operand) && !op.givesWhole()});
   return success();
 }

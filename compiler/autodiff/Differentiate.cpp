@@ -26,6 +26,7 @@ namespace partita::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "compiler/autodiff/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -55,14 +56,12 @@ public:
         nn::getTensorType(loss).getNumElements() != 1)
       return emitError(function.getLoc())
              << "a loss is one number, of floats; --nn-add-loss makes one";
-    FailureOr<llvm::DenseSet<Value>> own = findOwn(function);
-    if (failed(own))
-      return failure();
-    if (own->contains(loss))
+    auto own = PARTITA_TRY(findOwn(function));
+    if (own.contains(loss))
       return emitError(loss.getLoc())
              << "each replica has another loss: join them before (AllReduce of "
                 "the domain ai.partita)";
-    adjoints.setOwn(std::move(*own));
+    adjoints.setOwn(std::move(own));
     if (adjoints.isActive(loss))
       adjoints.add(loss, Term(b, loss).splat(1));
     if (Operation *op = adjoints.run(end))

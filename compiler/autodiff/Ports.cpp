@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Ports.h"
 
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -50,10 +51,9 @@ FailureOr<BlockArgument> addInput(func::FuncOp function, StringRef name,
   attributes.set(nn::kNameAttr, b.getStringAttr(name));
   attributes.set("nn.port", b.getI64IntegerAttr(port));
   const unsigned number = function.getNumArguments();
-  if (failed(function.insertArgument(number, type,
-                                     attributes.getDictionary(b.getContext()),
-                                     NameLoc::get(b.getStringAttr(name)))))
-    return failure();
+  PARTITA_TRY(function.insertArgument(number, type,
+                                      attributes.getDictionary(b.getContext()),
+                                      NameLoc::get(b.getStringAttr(name))));
   return function.getArgument(number);
 }
 

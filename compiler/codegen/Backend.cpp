@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/Backend.h"
 
+#include "dialects/support/Try.h"
+
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -34,10 +36,7 @@ Registry &getRegistry() {
 LogicalResult Backend::checkKernels(ModuleOp kernels) const {
   llvm::StringMap<BuiltKernel> known;
   for (auto kernel : kernels.getOps<func::FuncOp>()) {
-    FailureOr<BuiltKernel> read = readKernel(kernel);
-    if (failed(read))
-      return failure();
-    known[kernel.getName()] = std::move(*read);
+    known[kernel.getName()] = PARTITA_TRY(readKernel(kernel));
   }
   auto model = kernels->getParentOfType<ModuleOp>();
   if (!model)

@@ -8,6 +8,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/ObjectCache.h"
 #include "compiler/codegen/Passes.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -51,8 +52,7 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   if (kernels.getOps<func::FuncOp>().empty())
     return std::vector<CompiledObject>();
   const Backend &backend = getBackend(kernels);
-  if (failed(backend.checkKernels(kernels)))
-    return failure();
+  PARTITA_TRY(backend.checkKernels(kernels));
   std::vector<abi::CpuLevel> levels = {abi::CpuLevel::none};
   if (backend.hasCpuLevels())
     levels = options.levels;
@@ -69,11 +69,10 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
       objects.push_back(*known);
       continue;
     }
-    auto compiled = backend.compile(kernels, level, options.optimize);
-    if (failed(compiled))
-      return failure();
-    options.cache->insert(text, level, compiled->front());
-    objects.push_back(std::move(compiled->front()));
+    auto compiled =
+        PARTITA_TRY(backend.compile(kernels, level, options.optimize));
+    options.cache->insert(text, level, compiled.front());
+    objects.push_back(std::move(compiled.front()));
   }
   return objects;
 }

@@ -27,6 +27,7 @@ namespace partita::codegen {
 
 #define GEN_PASS_DEF_LOWERCLUSTERSPASS
 #include "compiler/codegen/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -88,10 +89,9 @@ private:
   LogicalResult lowerToKernel(nn::ClusterOp cluster) {
     ModuleOp module = getKernels(cluster);
     OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-    FailureOr<BuiltKernel> built = backend->buildKernel(b, cluster, reference);
-    if (failed(built))
-      return failure();
-    func::FuncOp kernel = built->function;
+    BuiltKernel built =
+        PARTITA_TRY(backend->buildKernel(b, cluster, reference));
+    func::FuncOp kernel = built.function;
     std::string text;
     llvm::raw_string_ostream stream(text);
     stream << *module.getName() << "\n";
@@ -111,9 +111,9 @@ private:
     } else {
       kernel.erase();
     }
-    cluster.setLoweringAttr(
-        plan::KernelAttr::get(&getContext(), it->second, built->extent,
-                              built->grain, built->inPlace, built->launch));
+    cluster.setLoweringAttr(plan::KernelAttr::get(&getContext(), it->second,
+                                                  built.extent, built.grain,
+                                                  built.inPlace, built.launch));
     return success();
   }
 

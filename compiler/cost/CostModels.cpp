@@ -13,6 +13,7 @@
 #include "compiler/model/Decision.h"
 #include "compiler/model/DeviceMesh.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -127,11 +128,8 @@ CostModels::make(func::FuncOp function, int64_t devices, int64_t threads) {
     if (index < made.size())
       continue;
     made.push_back(target);
-    auto model =
-        makeCostModel(function->getLoc(), path, devices, threads, target);
-    if (failed(model))
-      return failure();
-    all->models.push_back(std::move(*model));
+    all->models.push_back(PARTITA_TRY(
+        makeCostModel(function->getLoc(), path, devices, threads, target)));
   }
   known = std::move(all);
   return known.get();

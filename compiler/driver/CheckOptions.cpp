@@ -12,6 +12,7 @@
 #include "compiler/cost/CostModel.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -56,15 +57,14 @@ FailureOr<int64_t> checkMachine(Location loc, const CompileOptions &options,
                                 ArrayRef<std::string> targets) {
   int64_t cores = 0;
   for (const std::string &target : getTargets(options, targets)) {
-    auto machine = makeCostModel(loc, options.partition.machine, 1, 0, target);
-    if (failed(machine))
-      return failure();
-    cores = std::max(cores, (*machine)->getCores());
-    if ((*machine)->lacksDevice())
+    auto machine = PARTITA_TRY(
+        makeCostModel(loc, options.partition.machine, 1, 0, target));
+    cores = std::max(cores, machine->getCores());
+    if (machine->lacksDevice())
       emitRemark(loc)
           << "the machine file '" << options.partition.machine
           << "' says nothing of devices of " << target
-          << ": times are predicted for " << (*machine)->getName()
+          << ": times are predicted for " << machine->getName()
           << ", by its data sheet; measure them with partita-run --calibrate "
              "on a machine that has some";
   }

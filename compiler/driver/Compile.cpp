@@ -19,6 +19,7 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/Text.h"
 
@@ -63,10 +64,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
                      std::vector<pipeline::PlanSummary> &summaries) {
   context.loadAllAvailableDialects();
   const Location loc = UnknownLoc::get(&context);
-  FailureOr<PartitionFacts> facts = readPartitionFacts(loc, given.partition);
-  if (failed(facts))
-    return failure();
-  const std::vector<std::string> &targets = facts->targets;
+  PartitionFacts facts = PARTITA_TRY(readPartitionFacts(loc, given.partition));
+  const std::vector<std::string> &targets = facts.targets;
   CompileOptions options = given;
   if (!targets.empty()) {
     if (!options.target.empty() && options.partition.targets.empty() &&
@@ -76,9 +75,9 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     options.target = targets.front();
     options.partition.target = codegen::splitTarget(options.target).first.str();
   }
-  const bool choosesSchedule = facts->schedule == kAutoSchedule;
+  const bool choosesSchedule = facts.schedule == kAutoSchedule;
   if (choosesSchedule)
-    options.partition.schedule = facts->schedule;
+    options.partition.schedule = facts.schedule;
   if (targets.size() > 1 && !options.emitOnnx.empty())
     return emitError(loc) << "--emit-onnx: ONNX's annotations cannot say that "
                              "devices are of several kinds ("
@@ -91,7 +90,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   if (options.kind == EmitKind::parameters)
     plans.resize(1);
   ZeroChoice zeros;
-  if (facts->zero == kAutoZero) {
+  if (facts.zero == kAutoZero) {
     // Inference does not look at it.
     if (plans.front().learns())
       zeros = chooseZero(context, plans.front(), targets);
@@ -119,8 +118,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     compilations.push_back(std::make_unique<PlanCompilation>(
         context, std::move(each), targets, static_cast<int>(number),
         static_cast<int>(plans.size())));
-    if (failed(compilations.back()->run(ir, summaries)))
-      return failure();
+    PARTITA_TRY(compilations.back()->run(ir, summaries));
     if (number == 0 && !summaries.empty())
       summaries.front().zeros = std::move(zeros.tried);
     compiled.push_back(compilations.back()->take());
@@ -128,11 +126,10 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   if (!options.emitOnnx.empty()) {
     const dist::Annotations &annotations =
         compilations.back()->getAnnotations();
-    if (failed(import::writeAnnotatedModel(
-            options.import.modelPath, options.emitOnnx, annotations,
-            getDeviceNames(options, annotations.devices),
-            UnknownLoc::get(&context))))
-      return failure();
+    PARTITA_TRY(import::writeAnnotatedModel(
+        options.import.modelPath, options.emitOnnx, annotations,
+        getDeviceNames(options, annotations.devices),
+        UnknownLoc::get(&context)));
   }
   if (options.kind != EmitKind::artifact)
     return success();

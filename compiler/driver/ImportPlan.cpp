@@ -18,6 +18,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/artifact.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -168,27 +169,21 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
                                             const CompileOptions &options,
                                             int64_t replicas) {
   const import::ImportOptions imports = getImportOptions(options, replicas);
-  auto imported = readModel(context, imports);
-  if (failed(imported))
-    return failure();
-  ModuleOp module = **imported;
+  auto imported = PARTITA_TRY(readModel(context, imports));
+  ModuleOp module = *imported;
   if (!options.states.empty()) {
     PassManager pm(&context, ModuleOp::getOperationName());
     pipeline::CarryStatesPassOptions carried;
     carried.states = llvm::to_vector(options.states);
-    FailureOr<int64_t> count =
-        countStepSequences(*module.getOps<func::FuncOp>().begin(), options);
-    if (failed(count))
-      return failure();
-    carried.stepSequences = *count;
+    carried.stepSequences = PARTITA_TRY(
+        countStepSequences(*module.getOps<func::FuncOp>().begin(), options));
     carried.sequences = options.sequences / carried.stepSequences;
     if (carried.stepSequences > 1 &&
         failed(checkStepSequences(module, carried.stepSequences, options,
                                   imports)))
       return failure();
     pm.addPass(pipeline::createCarryStatesPass(carried));
-    if (failed(pm.run(module)))
-      return failure();
+    PARTITA_TRY(pm.run(module));
     if (auto why = module->getAttrOfType<StringAttr>(analysis::kMixesAttr);
         why && carried.stepSequences > 1)
       return emitError(module.getLoc())
@@ -197,8 +192,7 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
     module->setAttr(codegen::kKeepsNanAttr, UnitAttr::get(&context));
   }
   if (!options.train.optimizer.empty()) {
-    if (failed(checkScales(module, options)))
-      return failure();
+    PARTITA_TRY(checkScales(module, options));
     noteEntry(module, options);
   }
   // Nobody tells the samples of a step apart.
@@ -208,8 +202,7 @@ FailureOr<OwningOpRef<ModuleOp>> importPlan(MLIRContext &context,
   } else {
     proveSampleAxes(module, imports);
   }
-  if (failed(checkMask(module, options)))
-    return failure();
+  PARTITA_TRY(checkMask(module, options));
   if (!options.target.empty())
     module->setAttr(codegen::kTargetAttr,
                     StringAttr::get(&context, options.target));

@@ -9,6 +9,7 @@
 
 #include "compiler/model/PartitionFile.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -16,14 +17,12 @@ namespace partita::driver {
 
 FailureOr<PartitionFacts> readPartitionFacts(Location loc,
                                              const PartitionOptions &options) {
-  FailureOr<PartitionFile> file = readPartitionFile(loc, options.file);
-  if (failed(file))
-    return failure();
+  PartitionFile file = PARTITA_TRY(readPartitionFile(loc, options.file));
   PartitionFacts facts;
   if (options.replicas > 0) {
     facts.replicas = options.replicas;
   } else {
-    for (const FileAxis &axis : file->mesh)
+    for (const FileAxis &axis : file.mesh)
       if (axis.name.text == dist::kReplicaAxis)
         facts.replicas = axis.size;
   }
@@ -31,15 +30,15 @@ FailureOr<PartitionFacts> readPartitionFacts(Location loc,
     if (!llvm::is_contained(facts.targets, target))
       facts.targets.push_back(target);
   };
-  for (const FileText &target : file->targets)
+  for (const FileText &target : file.targets)
     addTarget(target.text);
   if (facts.targets.empty())
     llvm::for_each(options.targets, addTarget);
-  facts.schedule = options.schedule.empty() && file->schedule
-                       ? file->schedule->text
+  facts.schedule = options.schedule.empty() && file.schedule
+                       ? file.schedule->text
                        : options.schedule;
-  facts.zero = options.zero == -1 && file->zero ? static_cast<int>(*file->zero)
-                                                : options.zero;
+  facts.zero = options.zero == -1 && file.zero ? static_cast<int>(*file.zero)
+                                               : options.zero;
   return facts;
 }
 

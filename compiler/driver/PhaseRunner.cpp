@@ -9,6 +9,7 @@
 #include "compiler/driver/Timing.h"
 
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
@@ -82,8 +83,7 @@ LogicalResult PhaseRunner::run(ModuleOp module, const PhaseRun &phase) {
   if (report)
     done.opsBefore = countOps(module);
   const auto begin = std::chrono::steady_clock::now();
-  if (failed(pm.run(module)))
-    return failure();
+  PARTITA_TRY(pm.run(module));
   if (isLong(module))
     verifyBehind(phase.name, module);
   std::string flag = "--" + phase.name.str();

@@ -23,6 +23,7 @@
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/GradientAttr.h"
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,12 +71,8 @@ void PlanCompilation::begin(Part part) {
 LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
                                    std::vector<pipeline::PlanSummary> &all) {
   const Location loc = UnknownLoc::get(&context);
-  if (failed(checkTargets(loc, options, targets)))
-    return failure();
-  FailureOr<int64_t> measured = checkMachine(loc, options, targets);
-  if (failed(measured))
-    return failure();
-  cores = *measured;
+  PARTITA_TRY(checkTargets(loc, options, targets));
+  cores = PARTITA_TRY(checkMachine(loc, options, targets));
 
   begin(reading);
   FailureOr<PartitionFacts> facts = readPartitionFacts(loc, options.partition);
@@ -87,10 +84,8 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
     return emitError(loc) << "--state " << options.states.front()
                           << ": replicas that share a batch (--replicas) keep "
                              "no states";
-  auto imported = importPlan(context, options, replicas);
-  if (failed(imported))
-    return failure();
-  module = std::move(*imported);
+  auto imported = PARTITA_TRY(importPlan(context, options, replicas));
+  module = std::move(imported);
   stateTypes = options.stateTypes;
   if (stateTypes.empty())
     for (auto weight : module->getOps<nn::WeightOp>())
@@ -98,13 +93,11 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
         stateTypes[weight.getOrigin().str()] = weight.getType();
   if (options.nodes)
     options.nodes->readModel(*module);
-  if (failed(runner.write(*module, "imported")))
-    return failure();
+  PARTITA_TRY(runner.write(*module, "imported"));
   if (options.kind == EmitKind::imported)
     return printModule(*module, ir), success();
 
-  if (failed(runModelPhases()))
-    return failure();
+  PARTITA_TRY(runModelPhases());
   if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters ||
       options.kind == EmitKind::nn)
     return printModule(*module, ir), success();
@@ -132,8 +125,7 @@ LogicalResult PlanCompilation::runModelPhases() {
   const ModelFacts facts = {(*module)->hasAttr(dist::kAnnotationsAttr),
                             replicas, targets.size()};
   for (const PhaseRun &phase : getModelPhases(options, facts)) {
-    if (failed(runner.run(*module, phase)))
-      return failure();
+    PARTITA_TRY(runner.run(*module, phase));
     if (phase.name != passes::kDifferentiate.name)
       continue;
     if (options.parameters)
@@ -146,8 +138,7 @@ LogicalResult PlanCompilation::runModelPhases() {
 
   begin(partitioning);
   for (const PhaseRun &phase : getShardPhases(options, facts))
-    if (failed(runner.run(*module, phase)))
-      return failure();
+    PARTITA_TRY(runner.run(*module, phase));
   const size_t written = runner.count();
   auto partition = [&](ModuleOp whole, const PartitionOptions &tried,
                        EmitKind until, bool isAdvice) {
@@ -177,8 +168,7 @@ LogicalResult PlanCompilation::runPlanPhases(ModuleOp module,
   for (const PhaseRun &phase : getPlanPhases(options, partition, until)) {
     if (phase.name == passes::kLower.name)
       begin(lowering);
-    if (failed((isAdvice ? silent : runner).run(module, phase)))
-      return failure();
+    PARTITA_TRY((isAdvice ? silent : runner).run(module, phase));
     if (phase.name == passes::kDecide.name && !isAdvice)
       readDecision(module);
   }
@@ -287,10 +277,9 @@ void PlanCompilation::remarkBubble(const pipeline::PlanSummary &plan) {
 
 LogicalResult PlanCompilation::compileKernels() {
   for (ModuleOp kernels : codegen::getKernelsModules(*module)) {
-    auto compiled = codegen::compileKernels(kernels, options.codegen);
-    if (failed(compiled))
-      return failure();
-    for (codegen::CompiledObject &object : *compiled)
+    auto compiled =
+        PARTITA_TRY(codegen::compileKernels(kernels, options.codegen));
+    for (codegen::CompiledObject &object : compiled)
       objects.push_back(
           {object.level, std::move(object.bytes), object.architecture});
   }

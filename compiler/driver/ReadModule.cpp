@@ -14,6 +14,7 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
@@ -49,13 +50,13 @@ public:
       : context(context), options(options), builder(&context) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run() {
-    if (failed(checkOptions()) || failed(parse()) || failed(findMain()))
-      return failure();
+    PARTITA_TRY(checkOptions());
+    PARTITA_TRY(parse());
+    PARTITA_TRY(findMain());
     nameValues();
     describePorts();
     describeModel();
-    if (failed(verify(*module)))
-      return failure();
+    PARTITA_TRY(verify(*module));
     return std::move(module);
   }
 
@@ -88,9 +89,8 @@ private:
              << "'" << options.modelPath << "', " << *deep;
     sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
     Block parsed;
-    if (failed(parseAsmSourceFile(sources, &parsed, ParserConfig(&context),
-                                  &state)))
-      return failure();
+    PARTITA_TRY(
+        parseAsmSourceFile(sources, &parsed, ParserConfig(&context), &state));
     module = detail::constructContainerOpForParserIfNecessary<ModuleOp>(
         &parsed, &context,
         FileLineColLoc::get(&context, options.modelPath, 1, 1));
@@ -247,8 +247,7 @@ readModel(MLIRContext &context, const import::ImportOptions &options) {
     return module;
   PassManager pm(&context, ModuleOp::getOperationName());
   pm.addPass(autodiff::createResolveGradientsPass());
-  if (failed(pm.run(**module)))
-    return failure();
+  PARTITA_TRY(pm.run(**module));
   return module;
 }
 

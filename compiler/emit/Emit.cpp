@@ -10,6 +10,7 @@
 #include "compiler/emit/ArtifactFile.h"
 #include "compiler/emit/PlanWriter.h"
 #include "compiler/emit/WeightTable.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/GpuUses.h"
 #include "runtime/abi/plan_generated.h"
 
@@ -36,14 +37,13 @@ static LogicalResult writeWeights(WeightTable &weights, ArtifactFile &file) {
       file.writeZeros(entry.offset - written);
       written = entry.offset + entry.bytes;
     }
-    if (failed(readWeight(entry.op, [&](StringRef piece) {
-          XXH3_64bits_update(state, piece.data(), piece.size());
-          bytes += piece.size();
-          if (entry.file.empty())
-            file.write(piece);
-          return success(!file.hasError());
-        })))
-      return failure();
+    PARTITA_TRY(readWeight(entry.op, [&](StringRef piece) {
+      XXH3_64bits_update(state, piece.data(), piece.size());
+      bytes += piece.size();
+      if (entry.file.empty())
+        file.write(piece);
+      return success(!file.hasError());
+    }));
     if (bytes != entry.bytes)
       return entry.op.emitError()
              << "the weight '" << entry.op.getOrigin() << "' has " << bytes
@@ -77,11 +77,8 @@ static FailureOr<TrainedModel> readTrained(ModuleOp module,
     return module.emitError() << "cannot read '" << options.trainedModel
                               << "': " << buffer.getError().message();
   trained.given = options.trainedModel;
-  FailureOr<std::string> path =
-      getRelativePath(module, options.trainedModel, options.output);
-  if (failed(path))
-    return failure();
-  trained.path = *path;
+  trained.path = PARTITA_TRY(
+      getRelativePath(module, options.trainedModel, options.output));
   trained.bytes = static_cast<int64_t>((*buffer)->getBufferSize());
   trained.hash =
       XXH3_64bits((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
@@ -96,14 +93,10 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
     modules.push_back(plan.module);
     sections += 1 + plan.objects.size();
   }
-  FailureOr<WeightTable> weights = collectWeights(
-      modules, options.weights == WeightPlacement::beside, options.output);
-  if (failed(weights))
-    return failure();
-  FailureOr<TrainedModel> trained = readTrained(modules.front(), options);
-  if (failed(trained))
-    return failure();
-  bool hasWeights = weights->sectionBytes > 0;
+  WeightTable weights = PARTITA_TRY(collectWeights(
+      modules, options.weights == WeightPlacement::beside, options.output));
+  TrainedModel trained = PARTITA_TRY(readTrained(modules.front(), options));
+  bool hasWeights = weights.sectionBytes > 0;
   ArtifactFile file(options.output, sections + hasWeights);
   auto report = [&]() -> LogicalResult {
     if (file.hasError())
@@ -119,16 +112,14 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
   // their bytes have passed by, once.
   if (hasWeights)
     file.beginSection({.kind = abi::SectionKind::weights});
-  if (failed(writeWeights(*weights, file)))
+  if (failed(writeWeights(weights, file)))
     return report();
   if (hasWeights)
     file.endSection(0);
 
   for (auto [number, compiled] : llvm::enumerate(plans)) {
-    FailureOr<flatbuffers::DetachedBuffer> plan =
-        writePlan(compiled.module, *weights, number, *trained);
-    if (failed(plan))
-      return failure();
+    auto plan =
+        PARTITA_TRY(writePlan(compiled.module, weights, number, trained));
     auto writeHashed = [&](abi::SectionEntry entry, StringRef bytes) {
       entry.plan = number;
       file.beginSection(entry);
@@ -137,12 +128,12 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
     };
     writeHashed(
         {.kind = abi::SectionKind::plan},
-        StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
+        StringRef(reinterpret_cast<const char *>(plan.data()), plan.size()));
     for (const ObjectFile &object : compiled.objects) {
       const bool ptx = object.architecture != abi::GpuArchitecture::none;
       std::string text;
       if (ptx)
-        text = withUses(object.bytes, *abi::GetPlan(plan->data()));
+        text = withUses(object.bytes, *abi::GetPlan(plan.data()));
       writeHashed(
           {.kind = ptx ? abi::SectionKind::ptx : abi::SectionKind::object,
            .level = object.level,

@@ -8,6 +8,7 @@
 #include "compiler/emit/WeightTable.h"
 
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/artifact.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -114,11 +115,8 @@ private:
     entry.op = weight;
     entry.bytes = nn::getByteSize(weight.getType());
     if (beside && weight.getFile()) {
-      FailureOr<std::string> path =
-          getRelativePath(weight, *weight.getFile(), artifact);
-      if (failed(path))
-        return failure();
-      entry.file = *path;
+      entry.file =
+          PARTITA_TRY(getRelativePath(weight, *weight.getFile(), artifact));
       entry.offset = weight.getOffset().value_or(0);
     } else {
       entry.offset = llvm::alignTo(table.sectionBytes, abi::kSlotAlignment);
@@ -139,9 +137,8 @@ FailureOr<std::string> getRelativePath(Operation *op, StringRef path,
                                        StringRef artifact) {
   SmallString<256> real, folder;
   StringRef parent = llvm::sys::path::parent_path(artifact);
-  if (failed(makeReal(op, path, real)) ||
-      failed(makeReal(op, parent.empty() ? "." : parent, folder)))
-    return failure();
+  PARTITA_TRY(makeReal(op, path, real));
+  PARTITA_TRY(makeReal(op, parent.empty() ? "." : parent, folder));
   return std::filesystem::path(real.str().str())
       .lexically_relative(folder.str().str())
       .string();
@@ -151,8 +148,7 @@ FailureOr<WeightTable> collectWeights(ArrayRef<ModuleOp> modules, bool beside,
                                       StringRef artifact) {
   Collector collector(beside, artifact);
   for (ModuleOp module : modules)
-    if (failed(collector.add(module)))
-      return failure();
+    PARTITA_TRY(collector.add(module));
   return std::move(collector.table);
 }
 
@@ -187,8 +183,7 @@ LogicalResult readWeight(nn::WeightOp weight,
         llvm::MemoryBuffer::getOpenFileSlice(*file, path, piece, offset);
     if (!window)
       return fail(window.getError().message());
-    if (failed(sink((*window)->getBuffer())))
-      return failure();
+    PARTITA_TRY(sink((*window)->getBuffer()));
     offset += piece;
     left -= piece;
   }

@@ -12,6 +12,7 @@
 #include "compiler/model/Decision.h"
 #include "compiler/model/NodeNames.h"
 #include "compiler/model/OpenBrackets.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -73,10 +74,9 @@ private:
     if (!mapping)
       return fail(root, "expected `key: value` lines, e.g. `stages: [[B1], "
                         "[B2]]`");
-    if (failed(eachEntry(mapping, [&](const FileText &key, yaml::Node *value) {
-          return readKey(key, value);
-        })))
-      return failure();
+    PARTITA_TRY(eachEntry(mapping, [&](const FileText &key, yaml::Node *value) {
+      return readKey(key, value);
+    }));
     if (failedAlready || stream->failed() || failed(checkNames()))
       return failure();
     return file;
@@ -126,8 +126,7 @@ private:
 
   LogicalResult readInteger(yaml::Node *node, int64_t least, int64_t &value) {
     FileText text;
-    if (failed(readText(node, text)))
-      return failure();
+    PARTITA_TRY(readText(node, text));
     if (StringRef(text.text).getAsInteger(10, value) || value < least ||
         value > (1 << 20))
       return fail(text, "expected a whole number of at least " +
@@ -138,8 +137,7 @@ private:
 
   LogicalResult readBool(yaml::Node *node, bool &value) {
     FileText text;
-    if (failed(readText(node, text)))
-      return failure();
+    PARTITA_TRY(readText(node, text));
     if (text.text != "true" && text.text != "false")
       return fail(text, "expected true or false, found '" + text.text + "'");
     value = text.text == "true";
@@ -182,8 +180,7 @@ private:
       yaml::Node *value = pair.getValue();
       if (!value || isa<yaml::NullNode>(value))
         return fail(key, "'" + key.text + "' has no value");
-      if (failed(entry(key, value)))
-        return failure();
+      PARTITA_TRY(entry(key, value));
     }
     return success(!failedAlready);
   }
@@ -192,8 +189,7 @@ private:
                            ArrayRef<StringRef> known,
                            std::optional<FileText> &result) {
     FileText text;
-    if (failed(readText(node, text)))
-      return failure();
+    PARTITA_TRY(readText(node, text));
     if (!llvm::is_contained(known, text.text))
       return fail(text, "unknown " + what.str() + " '" + text.text + "' (" +
                             llvm::join(known, ", ") + ")" +
@@ -247,8 +243,7 @@ private:
     if (key.text == "zero") {
       file.zeroAt = key;
       FileText text;
-      if (failed(readText(value, text)))
-        return failure();
+      PARTITA_TRY(readText(value, text));
       if (text.text == "auto") {
         file.zero = kAutoZero;
         return success();
@@ -300,8 +295,7 @@ private:
 
   LogicalResult readSchedule(yaml::Node *node) {
     FileText text;
-    if (failed(readText(node, text)))
-      return failure();
+    PARTITA_TRY(readText(node, text));
     if (text.text != kFormerSequential && text.text != kAutoSchedule &&
         (text.text.empty() || !schedule::findSchedule(text.text)))
       return fail(text, describeUnknownSchedule(text.text));
@@ -311,8 +305,7 @@ private:
 
   LogicalResult readBytes(yaml::Node *node, std::optional<int64_t> &bytes) {
     FileText text;
-    if (failed(readText(node, text)))
-      return failure();
+    PARTITA_TRY(readText(node, text));
     bytes = parseByteSize(text.text);
     if (!bytes)
       return fail(text, "expected a size, e.g. 512MiB or 2GB, found '" +
@@ -323,8 +316,7 @@ private:
   LogicalResult readAxis(const FileText &name, yaml::Node *size,
                          FileAxis &axis) {
     axis.name = name;
-    if (failed(readInteger(size, 1, axis.size)))
-      return failure();
+    PARTITA_TRY(readInteger(size, 1, axis.size));
     if (axis.size > dist::kMostDevices)
       return fail(size, "an axis of " + std::to_string(axis.size) +
                             " devices: a plan has at most " +
@@ -340,8 +332,7 @@ private:
       return fail(node, "expected an entry for each dimension, e.g. [tensor, "
                         "null]");
     for (yaml::Node &item : *list)
-      if (failed(readShardDim(&item, shard.dims.emplace_back())))
-        return failure();
+      PARTITA_TRY(readShardDim(&item, shard.dims.emplace_back()));
     return success(!failedAlready);
   }
 
@@ -360,8 +351,7 @@ private:
                           "{tensor: 3}");
       return read;
     }
-    if (failed(readTexts(node, dim.axes)))
-      return failure();
+    PARTITA_TRY(readTexts(node, dim.axes));
     if (isa<yaml::ScalarNode>(node) &&
         (dim.axes[0].text == "null" || dim.axes[0].text == "~"))
       dim.axes.clear();

@@ -23,6 +23,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_CARRYSTATESPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -87,8 +88,7 @@ public:
 
   LogicalResult run(ArrayRef<std::string> states) {
     for (const std::string &state : states)
-      if (failed(addPairs(state)))
-        return failure();
+      PARTITA_TRY(addPairs(state));
     if (pairs.size() == outputs.size())
       return emitError(function.getLoc())
              << "--state: every output of the model would be a state";
@@ -550,10 +550,9 @@ struct CarryStatesPass : impl::CarryStatesPassBase<CarryStatesPass> {
   using CarryStatesPassBase::CarryStatesPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    if (failed(Carrier(getOperation(), function, stepSequences,
-                       sequences > 1 || stepSequences > 1)
-                   .run(llvm::to_vector_of<std::string>(states))))
-      return failure();
+    PARTITA_TRY(Carrier(getOperation(), function, stepSequences,
+                        sequences > 1 || stepSequences > 1)
+                    .run(llvm::to_vector_of<std::string>(states)));
     Builder b(&getContext());
     for (auto [name, count] :
          {std::pair(dist::kSequencesAttr, sequences.getValue()),

@@ -20,6 +20,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCHOOSESHARDINGSPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -225,14 +226,12 @@ struct DistChooseShardingsPass
   LogicalResult run(func::FuncOp function) override {
     if (Axes(function).getNames().empty() || takeShards(function))
       return success();
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     std::unique_ptr<Chooser> best;
     double leastNs = 0;
     for (Strategy strategy : {Strategy::result, Strategy::any}) {
       auto chooser =
-          std::make_unique<Chooser>(function, (*models)->at(0), strategy);
+          std::make_unique<Chooser>(function, models->at(0), strategy);
       const double ns = chooser->choose();
       if (best && ns >= leastNs)
         continue;

@@ -20,6 +20,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTLOCALIZEPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -85,8 +86,7 @@ private:
     FactorShardings factors;
     if (shardable) {
       rule = shardable.getShardingRule();
-      if (failed(findFactors(op, rule, factors)))
-        return failure();
+      PARTITA_TRY(findFactors(op, rule, factors));
     }
     SmallVector<Value> operands;
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {

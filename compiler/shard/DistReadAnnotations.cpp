@@ -27,6 +27,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTREADANNOTATIONSPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -56,9 +57,10 @@ public:
           << annotations.devices << " lets the compiler decide";
       return success();
     }
-    if (failed(collectStages()) || failed(collectDevices()) ||
-        failed(findAxes()) || failed(findPlaces()))
-      return failure();
+    PARTITA_TRY(collectStages());
+    PARTITA_TRY(collectDevices());
+    PARTITA_TRY(findAxes());
+    PARTITA_TRY(findPlaces());
     writeMesh();
     writeStages();
     return axisNames.empty() ? success() : writeShardings();
@@ -149,8 +151,7 @@ private:
                  << ": two stages have the same devices, or none in common";
     }
     for (Spec &spec : specs)
-      if (failed(checkDevices(spec)))
-        return failure();
+      PARTITA_TRY(checkDevices(spec));
     return success();
   }
 
@@ -177,8 +178,7 @@ private:
       for (size_t i = 0; i < perStage; ++i)
         devices.push_back(next++);
     for (Spec &spec : specs)
-      if (failed(checkDevices(spec)))
-        return failure();
+      PARTITA_TRY(checkDevices(spec));
     return success();
   }
 
@@ -376,24 +376,22 @@ private:
               argument.getArgNumber(), nn::kNameAttr))
         inputs[name.getValue()].push_back(argument);
     for (const Spec &spec : specs) {
-      FailureOr<Sharding> sharding = getCutsOf(spec);
-      if (failed(sharding))
-        return failure();
+      Sharding sharding = PARTITA_TRY(getCutsOf(spec));
       switch (spec.tensor->kind) {
       case dist::TensorKind::constant:
         break;
       case dist::TensorKind::weight:
         for (Value value : weights.lookup(spec.tensor->where))
-          write(spec, value, *sharding);
+          write(spec, value, sharding);
         break;
       case dist::TensorKind::input:
         for (Value value : inputs.lookup(spec.tensor->where))
-          write(spec, value, *sharding);
+          write(spec, value, sharding);
         break;
       case dist::TensorKind::result:
         if (Value value = results.find(spec.tensor->where, spec.tensor->shape))
-          write(spec, value, *sharding);
-        else if (!isWhole(*sharding))
+          write(spec, value, sharding);
+        else if (!isWhole(sharding))
           remark(spec, "the compiler does not compute it as a value of its "
                        "own, or in this order of dimensions; it is cut as its "
                        "neighbours are");

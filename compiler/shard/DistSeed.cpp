@@ -22,6 +22,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTSEEDPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -50,8 +51,7 @@ public:
     for (auto &[name, value] : tensors)
       if (name == shard.tensors.text || glob->match(name)) {
         matched = true;
-        if (failed(apply(shard, name, value)))
-          return failure();
+        PARTITA_TRY(apply(shard, name, value));
       }
     if (!matched)
       return error(shard.tensors)
@@ -199,14 +199,11 @@ struct DistSeedPass : impl::DistSeedPassBase<DistSeedPass> {
   using DistSeedPassBase::DistSeedPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<PartitionFile> read =
-        readPartitionFile(getOperation().getLoc(), file);
-    if (failed(read))
-      return failure();
+    PartitionFile read =
+        PARTITA_TRY(readPartitionFile(getOperation().getLoc(), file));
     Seeder seeder(function, file);
-    for (const FileShard &shard : read->shards)
-      if (failed(seeder.seed(shard)))
-        return failure();
+    for (const FileShard &shard : read.shards)
+      PARTITA_TRY(seeder.seed(shard));
     return failure(function->hasAttr(dist::kReproducibleAttr) &&
                    failed(SumChecker(function).check()));
   }

@@ -22,6 +22,7 @@ namespace partita::train {
 
 #define GEN_PASS_DEF_ADDOPTIMIZERPASS
 #include "compiler/train/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -43,8 +44,7 @@ public:
         onHost(onHost), sums(function, b, microBatches) {}
 
   LogicalResult run() {
-    if (failed(collect()))
-      return failure();
+    PARTITA_TRY(collect());
     Term loss = sums.ofStep(end->getOperand(0));
     std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
     for (Parameter &parameter : parameters)
@@ -54,8 +54,7 @@ public:
     b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
     if (clipNorm > 0 || guards)
       results.push_back({limit(loss).get(), "gradient_norm"});
-    if (failed(addInputs()))
-      return failure();
+    PARTITA_TRY(addInputs());
     for (Parameter &parameter : parameters)
       update(parameter);
     makeStates(module, llvm::map_to_vector(parameters, [](auto &parameter) {
@@ -80,8 +79,7 @@ private:
 
   /// The trained weights that have a gradient, in the order of the module.
   LogicalResult collect() {
-    if (failed(sums.findCount()))
-      return failure();
+    PARTITA_TRY(sums.findCount());
     llvm::StringMap<Value> gradients;
     for (const auto &[name, gradient] : sums.getGradients())
       gradients[name] = gradient;
@@ -114,8 +112,7 @@ private:
     if (parameters.empty())
       return fail() << "there is no parameter to train";
     for (Group &group : groups)
-      if (failed(group.globs.checkUse(UnknownLoc::get(function.getContext()))))
-        return failure();
+      PARTITA_TRY(group.globs.checkUse(UnknownLoc::get(function.getContext())));
     return success();
   }
 
@@ -191,13 +188,11 @@ private:
         return fail() << "the model has an input '" << name
                       << "', which is a name of an input of training: rename "
                          "it in the model";
-    FailureOr<BlockArgument> added = autodiff::addInput(
-        function, name, RankedTensorType::get(shape, b.getF64Type()));
-    if (failed(added))
-      return failure();
-    function.setArgAttr(added->getArgNumber(), nn::kPerStepAttr,
+    BlockArgument added = PARTITA_TRY(autodiff::addInput(
+        function, name, RankedTensorType::get(shape, b.getF64Type())));
+    function.setArgAttr(added.getArgNumber(), nn::kPerStepAttr,
                         b.getUnitAttr());
-    return Term(b, *added);
+    return Term(b, added);
   }
 
   LogicalResult addInputs() {

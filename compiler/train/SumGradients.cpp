@@ -17,6 +17,7 @@ namespace partita::train {
 
 #define GEN_PASS_DEF_SUMGRADIENTSPASS
 #include "compiler/train/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -45,8 +46,8 @@ struct SumGradientsPass : impl::SumGradientsPassBase<SumGradientsPass> {
     ImplicitLocOpBuilder b(
         NameLoc::get(StringAttr::get(function.getContext(), "loss")), end);
     StepSums sums(function, b, microBatches);
-    if (failed(countSamples(function)) || failed(sums.findCount()))
-      return failure();
+    PARTITA_TRY(countSamples(function));
+    PARTITA_TRY(sums.findCount());
     std::vector<autodiff::Result> results = {
         {sums.ofStep(end->getOperand(0)).get(), "loss"}};
     llvm::StringMap<FlatSymbolRefAttr> weights;

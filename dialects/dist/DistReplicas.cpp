@@ -7,6 +7,8 @@
 
 #include "dialects/dist/DistDialect.h"
 
+#include "dialects/support/Try.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -51,11 +53,10 @@ LogicalResult ReplicateOp::verifyRegions() {
   if (regions != 1 && regions != replicas)
     return emitOpError("(C1) has ")
            << regions << " regions for " << replicas << " replicas";
-  if (failed(verifyDims(*this, getInputs().getTypes(), getArgumentDims(),
-                        "operand")) ||
-      failed(verifyDims(*this, getOutputs().getTypes(), getResultDims(),
-                        "result")))
-    return failure();
+  PARTITA_TRY(
+      verifyDims(*this, getInputs().getTypes(), getArgumentDims(), "operand"));
+  PARTITA_TRY(
+      verifyDims(*this, getOutputs().getTypes(), getResultDims(), "result"));
   for (auto [replica, region] : llvm::enumerate(getBodies())) {
     Block &block = region.front();
     if (block.getNumArguments() != getInputs().size())

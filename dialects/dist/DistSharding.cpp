@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/dist/DistDialect.h"
+
+#include "dialects/support/Try.h"
 #include "runtime/abi/Collectives.h"
 
 #include "mlir/IR/Builders.h"
@@ -212,8 +214,7 @@ LogicalResult AllToAllOp::verify() {
     return emitOpError("(C1) ")
            << type << " needs one dimension more than " << whole;
   const RankedTensorType part = getPartType();
-  if (failed(verifyPart(*this, whole, part, getDim(), getBlocks())))
-    return failure();
+  PARTITA_TRY(verifyPart(*this, whole, part, getDim(), getBlocks()));
   const int64_t devices =
       whole.getDimSize(getDim()) / part.getDimSize(getDim());
   if (type.getDimSize(0) != devices)

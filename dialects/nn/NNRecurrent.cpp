@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "dialects/support/Try.h"
+
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -87,15 +89,15 @@ LogicalResult RecurrentOp::verify() {
                                     << "] and x's element type, not " << type;
     return success();
   };
-  if (failed(verifyShape("lengths", getLengths(), {batch})) ||
-      failed(
-          verifyShape("initial", getInitial(), {directions, batch, hidden})) ||
-      failed(verifyShape("initial_cell", getInitialCell(),
-                         {directions, batch, hidden})) ||
-      failed(
-          verifyShape("peepholes", getPeepholes(), {directions, 3 * hidden})) ||
-      failed(verifyShape("hidden_bias", getHiddenBias(), {directions, hidden})))
-    return failure();
+  PARTITA_TRY(verifyShape("lengths", getLengths(), {batch}));
+  PARTITA_TRY(
+      verifyShape("initial", getInitial(), {directions, batch, hidden}));
+  PARTITA_TRY(verifyShape("initial_cell", getInitialCell(),
+                          {directions, batch, hidden}));
+  PARTITA_TRY(
+      verifyShape("peepholes", getPeepholes(), {directions, 3 * hidden}));
+  PARTITA_TRY(
+      verifyShape("hidden_bias", getHiddenBias(), {directions, hidden}));
   if (getHiddenBias() && cell != Cell::gru) // C4
     return emitOpError("has a hidden bias, which only a gru has");
   if ((getInitialCell() || getPeepholes() || getCoupled()) &&

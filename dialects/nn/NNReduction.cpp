@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "dialects/support/Try.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -131,9 +133,8 @@ static bool hasEmptyWindow(int64_t size, int64_t low, int64_t window,
 }
 
 LogicalResult WindowArgMaxOp::verify() {
-  if (failed(verifyWindow(*this, getX().getType(), getType(),
-                          IntegerType::get(getContext(), 32))))
-    return failure();
+  PARTITA_TRY(verifyWindow(*this, getX().getType(), getType(),
+                           IntegerType::get(getContext(), 32)));
   RankedTensorType from = getX().getType(), to = getType();
   for (int64_t dim = 0; dim < from.getRank(); ++dim)
     if (hasEmptyWindow(from.getDimSize(dim), getPadsLow()[dim],

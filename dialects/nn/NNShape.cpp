@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "dialects/support/Try.h"
+
 using namespace mlir;
 
 namespace partita::nn {
@@ -95,8 +97,7 @@ LogicalResult BroadcastOp::verify() {
   if (failed(verifyEntries(*this, "dims", dims, from.getRank()))) // C1
     return failure();
   for (auto [i, dim] : llvm::enumerate(dims)) {
-    if (failed(verifyDim(*this, dim, to.getRank())))
-      return failure();
+    PARTITA_TRY(verifyDim(*this, dim, to.getRank()));
     if (i > 0 && dims[i - 1] >= dim)
       return emitOpError("needs increasing dimensions, not [") << dims << "]";
     int64_t size = from.getDimSize(i);
@@ -146,8 +147,7 @@ LogicalResult ReverseOp::verify() {
   int64_t rank = getType().getRank();
   SmallVector<bool> seen(rank, false);
   for (int64_t dim : getDims()) { // C1
-    if (failed(verifyDim(*this, dim, rank)))
-      return failure();
+    PARTITA_TRY(verifyDim(*this, dim, rank));
     if (seen[dim])
       return emitOpError("names dimension ") << dim << " twice";
     seen[dim] = true;
@@ -195,8 +195,7 @@ LogicalResult ConcatOp::verify() {
     return emitOpError("needs at least one operand");
   RankedTensorType to = getType();
   int64_t dim = getDim();
-  if (failed(verifyDim(*this, dim, to.getRank())))
-    return failure();
+  PARTITA_TRY(verifyDim(*this, dim, to.getRank()));
   int64_t size = 0;
   for (Value operand : getOperands()) {
     auto from = cast<RankedTensorType>(operand.getType());

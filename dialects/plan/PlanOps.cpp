@@ -14,6 +14,7 @@ using namespace partita::plan;
 
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
+#include "dialects/support/Try.h"
 
 //===----------------------------------------------------------------------===//
 // The whole
@@ -292,8 +293,8 @@ LogicalResult SlotOp::verify() {
       frame && hasLanes && frame.getCopies().size() != getLanes())
     return emitOpError("(C3) has ") << getLanes() << " lanes in a frame of "
                                     << frame.getCopies().size() << " copies";
-  if (failed(verifyLane()) || failed(verifyMembers()))
-    return failure();
+  PARTITA_TRY(verifyLane());
+  PARTITA_TRY(verifyMembers());
   if (!getOffset())
     return success();
   if (hasWeight())
@@ -384,14 +385,11 @@ LogicalResult CallOp::verify() {
     return success();
   };
   for (ViewAttr view : getCall().getOperands())
-    if (failed(check(view)))
-      return failure();
+    PARTITA_TRY(check(view));
   for (ViewAttr view : getCall().getViewsOfDetails())
-    if (failed(check(view)))
-      return failure();
+    PARTITA_TRY(check(view));
   for (PostOpAttr post : getCall().getPostOps())
-    if (failed(check(post.getView())))
-      return failure();
+    PARTITA_TRY(check(post.getView()));
   return success();
 }
 

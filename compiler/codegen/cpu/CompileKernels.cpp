@@ -10,6 +10,7 @@
 #include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/kernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,12 +46,10 @@ static int64_t bytesInMemory(Type type) {
 static LogicalResult addUses(ModuleOp kernels, ModuleOp lowered) {
   OpBuilder b(lowered.getBodyRegion());
   for (auto kernel : kernels.getOps<func::FuncOp>()) {
-    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
-    if (failed(schedule))
-      return failure();
+    KernelSchedule schedule = PARTITA_TRY(readSchedule(kernel));
     FunctionType type = kernel.getFunctionType();
     SmallVector<int64_t> use(PARTITA_USE_BYTES);
-    use[PARTITA_USE_EXTENT] = schedule->extent;
+    use[PARTITA_USE_EXTENT] = schedule.extent;
     use[PARTITA_USE_RESULTS] = type.getNumResults();
     // Results are written to the last arguments.
     use[PARTITA_USE_OPERANDS] = type.getNumInputs();
@@ -96,14 +95,13 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   OwningOpRef<ModuleOp> lowered = split(kernels);
   auto ofKernels = llvm::to_vector(lowered->getOps<ModuleOp>());
   // An exception ends the process: the threads' owner would drop it.
-  if (failed(failableParallelForEach(
-          context, ofKernels, [&](ModuleOp part) noexcept {
-            return success(succeeded(transform(part, addKernelPasses)) &&
-                           (part != ofKernels.front() ||
-                            succeeded(addUses(kernels, part))) &&
-                           succeeded(verify(part)));
-          })))
-    return failure();
+  PARTITA_TRY(
+      failableParallelForEach(context, ofKernels, [&](ModuleOp part) noexcept {
+        return success(
+            succeeded(transform(part, addKernelPasses)) &&
+            (part != ofKernels.front() || succeeded(addUses(kernels, part))) &&
+            succeeded(verify(part)));
+      }));
   struct Part {
     OwningOpRef<ModuleOp> module;
     abi::CpuLevel level;

@@ -12,6 +12,7 @@
 #include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -52,11 +53,7 @@ public:
          {StageMode::fast, StageMode::lean, StageMode::nothing}) {
       if (built)
         built.erase();
-      FailureOr<func::FuncOp> function =
-          codegen::buildKernel(b, cluster, "kernel", mode);
-      if (failed(function))
-        return failure();
-      built = *function;
+      built = PARTITA_TRY(codegen::buildKernel(b, cluster, "kernel", mode));
       if (reference)
         built->setAttr(kReferenceAttr, b.getUnitAttr());
       schedule = scheduleKernel(built);
@@ -73,10 +70,8 @@ public:
   bool hasCpuLevels() const override { return true; }
 
   FailureOr<BuiltKernel> readKernel(func::FuncOp kernel) const override {
-    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
-    if (failed(schedule))
-      return failure();
-    return describe(kernel, *schedule);
+    KernelSchedule schedule = PARTITA_TRY(readSchedule(kernel));
+    return describe(kernel, schedule);
   }
 
   FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,

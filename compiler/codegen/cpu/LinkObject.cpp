@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
 
+#include "dialects/support/Try.h"
+
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Object/ObjectFile.h"
@@ -93,8 +95,7 @@ FailureOr<std::vector<char>> linkObjects(ArrayRef<std::vector<char>> objects,
   const std::string output = directory.file("kernels.so");
   std::vector<std::string> inputs;
   for (const std::vector<char> &object : objects) {
-    if (failed(checkSymbols(object, error)))
-      return failure();
+    PARTITA_TRY(checkSymbols(object, error));
     inputs.push_back(
         directory.file("kernels" + std::to_string(inputs.size()) + ".o"));
     std::error_code code;

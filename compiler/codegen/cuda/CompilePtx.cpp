@@ -10,6 +10,7 @@
 #include "compiler/codegen/cuda/Passes.h"
 #include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/crash/Place.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -91,8 +92,8 @@ FailureOr<LlvmKernels> lowerToLlvm(ModuleOp kernels, const Gpu &gpu,
   PassManager pm(context);
   pm.enableVerifier(false); // once, behind all passes
   addCudaPasses(pm, gpu.name);
-  if (failed(pm.run(*lowered)) || failed(verify(*lowered)))
-    return failure();
+  PARTITA_TRY(pm.run(*lowered));
+  PARTITA_TRY(verify(*lowered));
 
   crash::AtPass at("generating PTX");
   std::string error;
@@ -113,13 +114,11 @@ FailureOr<LlvmKernels> lowerToLlvm(ModuleOp kernels, const Gpu &gpu,
 FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
                                         bool optimize) {
   llvm::LLVMContext llvmContext;
-  FailureOr<LlvmKernels> made =
-      lowerToLlvm(kernels, gpu, optimize, llvmContext);
-  if (failed(made))
-    return failure();
+  LlvmKernels made =
+      PARTITA_TRY(lowerToLlvm(kernels, gpu, optimize, llvmContext));
   crash::AtPass at("generating PTX");
   std::optional<std::vector<char>> text = emitFile(
-      *made->module, *made->machine, llvm::CodeGenFileType::AssemblyFile);
+      *made.module, *made.machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
     return kernels.emitError("the target cannot emit PTX");
   StringRef written(text->data(), text->size());

@@ -15,6 +15,7 @@
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
+#include "dialects/support/Try.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
 
@@ -172,11 +173,10 @@ public:
   FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
                                      bool) const override {
     if (const SpecialKernel *kind = findSpecialKernel(cluster)) {
-      FailureOr<func::FuncOp> function = buildSpecialKernel(b, cluster, *kind);
-      if (failed(function))
-        return failure();
-      markUnaligned(*function, cluster);
-      return describe(*function, *kind);
+      func::FuncOp function =
+          PARTITA_TRY(buildSpecialKernel(b, cluster, *kind));
+      markUnaligned(function, cluster);
+      return describe(function, *kind);
     }
     func::FuncOp built;
     GridSchedule schedule;
@@ -185,11 +185,8 @@ public:
          {StageMode::fast, StageMode::lean, StageMode::nothing}) {
       if (built)
         built.erase();
-      FailureOr<func::FuncOp> function =
-          codegen::buildKernel(b, cluster, "kernel", mode, /*ordered=*/true);
-      if (failed(function))
-        return failure();
-      built = *function;
+      built = PARTITA_TRY(
+          codegen::buildKernel(b, cluster, "kernel", mode, /*ordered=*/true));
       schedule = scheduleGrid(built);
       if (getSharedBytes(schedule) <= kMostSharedBytes)
         break;
@@ -205,26 +202,19 @@ public:
     if (const SpecialKernel *kind = findSpecialKernel(kernel))
       return describe(kernel, *kind);
     if (isGroup(kernel)) {
-      FailureOr<KernelGroup> group = readGroup(kernel);
-      if (failed(group))
-        return failure();
-      return describe(kernel, *group);
+      KernelGroup group = PARTITA_TRY(readGroup(kernel));
+      return describe(kernel, group);
     }
-    FailureOr<GridSchedule> schedule = readGrid(kernel);
-    if (failed(schedule))
-      return failure();
-    return describe(kernel, *schedule);
+    GridSchedule schedule = PARTITA_TRY(readGrid(kernel));
+    return describe(kernel, schedule);
   }
 
   FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,
                                                  ArrayRef<abi::CpuLevel>,
                                                  bool optimize) const override {
     const Gpu *gpu = findGpu(splitTarget(getTarget(kernels)).second);
-    FailureOr<std::vector<char>> text = compilePtx(kernels, *gpu, optimize);
-    if (failed(text))
-      return failure();
     std::vector<CompiledObject> objects(1);
-    objects.front().bytes = std::move(*text);
+    objects.front().bytes = PARTITA_TRY(compilePtx(kernels, *gpu, optimize));
     objects.front().architecture = gpu->architecture;
     return objects;
   }

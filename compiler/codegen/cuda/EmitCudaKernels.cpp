@@ -24,6 +24,7 @@ namespace partita::codegen::cuda {
 
 #define GEN_PASS_DEF_EMITCUDAKERNELSPASS
 #include "compiler/codegen/cuda/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -51,8 +52,7 @@ private:
     if (kernel.isPrivate())
       return success();
     if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
-      if (failed(checkBlocks(kernel, kind->countBlocks(kernel))))
-        return failure();
+      PARTITA_TRY(checkBlocks(kernel, kind->countBlocks(kernel)));
       kind->emit(kernel, getOperation());
       return success();
     }

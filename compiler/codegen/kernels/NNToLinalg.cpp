@@ -10,6 +10,7 @@
 #include "compiler/codegen/kernels/Evaluate.h"
 #include "compiler/codegen/kernels/Reductions.h"
 #include "compiler/codegen/kernels/Storage.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -62,11 +63,9 @@ public:
       auto type = cast<RankedTensorType>(stage.getType());
       bool direct = number >= 0 && (!reduction || reduction->accumulator ==
                                                       type.getElementType());
-      Value tensor =
+      Value tensor = PARTITA_TRY(
           emitStage(stage, reduction,
-                    direct ? func.getArgument(inputs + number) : Value());
-      if (!tensor)
-        return failure();
+                    direct ? func.getArgument(inputs + number) : Value()));
       if (direct)
         results[number] = tensor;
     }
@@ -108,11 +107,9 @@ private:
     if (reduction)
       llvm::append_range(sizes, squeeze(reduction->sizes));
     Evaluator evaluator(outer, leaves, *owned, sizes);
-    Value x = reduction
-                  ? reduction->element(evaluator, inner, position, reduced)
-                  : evaluator.evaluate(inner, value, position);
-    if (!x)
-      return {};
+    Value x = PARTITA_TRY(
+        reduction ? reduction->element(evaluator, inner, position, reduced)
+                  : evaluator.evaluate(inner, value, position));
     SmallVector<Value> inputs;
     SmallVector<AffineMap> maps;
     for (const Evaluator::Operand &operand : evaluator.getOperands()) {

@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/kernels/Storage.h"
 #include "dialects/nn/fold/ScalarEmit.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -83,16 +84,14 @@ Value evaluateReduction(Evaluator &evaluator, OpBuilder &b,
   Location loc = reduction.op->getLoc();
   Value neutral = arith::ConstantOp::create(b, loc, reduction.neutral);
   SmallVector<Index> reduced;
-  Value result = evaluator.nested([&] {
+  Value result = PARTITA_TRY(evaluator.nested([&] {
     return emitLoops(b, loc, reduction.sizes, neutral, reduced,
                      [&](OpBuilder &inner, Value all) -> Value {
                        Value x = reduction.element(evaluator, inner, position,
                                                    reduced);
                        return x ? reduction.combine(inner, all, x) : x;
                      });
-  });
-  if (!result)
-    return {};
+  }));
   Type element = nn::getTensorType(reduction.op->getResult(0)).getElementType();
   return nn::scalar::cast(b, loc, result, reduction.accumulator, element, true);
 }

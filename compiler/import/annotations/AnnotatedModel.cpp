@@ -10,6 +10,7 @@
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/model/ModelFile.h"
 #include "compiler/import/model/WireReader.h"
+#include "dialects/support/Try.h"
 
 #include "runtime/files/NewFile.h"
 
@@ -335,11 +336,8 @@ LogicalResult writeAnnotatedModel(StringRef modelPath, StringRef path,
   std::string serialized;
   StringRef bytes;
   if (isTextModel(modelPath)) {
-    FailureOr<std::unique_ptr<ModelFile>> file =
-        ModelFile::read(modelPath, loc);
-    if (failed(file))
-      return failure();
-    serialized = (*file)->proto.SerializeAsString();
+    auto file = PARTITA_TRY(ModelFile::read(modelPath, loc));
+    serialized = file->proto.SerializeAsString();
     bytes = serialized;
   } else {
     auto read = MemoryBuffer::getFile(modelPath, /*IsText=*/false,

@@ -9,6 +9,7 @@
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -114,12 +115,10 @@ DeviceAnnotations::find(const onnx::NodeProto &node, Location loc) const {
 
 FailureOr<std::optional<int64_t>>
 DeviceAnnotations::getStage(const onnx::NodeProto &node, Location loc) const {
-  FailureOr<const onnx::NodeDeviceConfigurationProto *> found = find(node, loc);
-  if (failed(found))
-    return failure();
-  if (!*found || !(*found)->has_pipeline_stage())
+  auto found = PARTITA_TRY(find(node, loc));
+  if (!found || !found->has_pipeline_stage())
     return std::optional<int64_t>();
-  const int64_t stage = (*found)->pipeline_stage();
+  const int64_t stage = found->pipeline_stage();
   if (stage < 0 || stage >= dist::kMostDevices)
     return emitError(loc) << "it names the pipeline stage " << stage
                           << "; stages are 0 to " << dist::kMostDevices - 1;
@@ -130,13 +129,11 @@ FailureOr<std::vector<dist::TensorAnnotation>> DeviceAnnotations::getTensors(
     const onnx::NodeProto &node, Location loc,
     llvm::function_ref<ModelValue(StringRef)> lookup) const {
   std::vector<dist::TensorAnnotation> tensors;
-  FailureOr<const onnx::NodeDeviceConfigurationProto *> found = find(node, loc);
-  if (failed(found))
-    return failure();
-  if (!*found)
+  auto found = PARTITA_TRY(find(node, loc));
+  if (!found)
     return tensors;
   llvm::StringSet<> names;
-  for (const onnx::ShardingSpecProto &spec : (*found)->sharding_spec()) {
+  for (const onnx::ShardingSpecProto &spec : found->sharding_spec()) {
     const std::string &name = spec.tensor_name();
     if (name.empty() || (!llvm::is_contained(node.input(), name) &&
                          !llvm::is_contained(node.output(), name)))
@@ -154,11 +151,7 @@ FailureOr<std::vector<dist::TensorAnnotation>> DeviceAnnotations::getTensors(
                       << getKindName(value.collection()->kind);
       continue;
     }
-    FailureOr<dist::TensorAnnotation> tensor =
-        readTensor(spec, value.tensor(), loc);
-    if (failed(tensor))
-      return failure();
-    tensors.push_back(std::move(*tensor));
+    tensors.push_back(PARTITA_TRY(readTensor(spec, value.tensor(), loc)));
   }
   return tensors;
 }
@@ -167,9 +160,8 @@ FailureOr<dist::TensorAnnotation>
 DeviceAnnotations::readTensor(const onnx::ShardingSpecProto &spec, Value value,
                               Location loc) const {
   dist::TensorAnnotation tensor = describeTensor(spec.tensor_name(), value);
-  if (failed(readDims(spec, loc, tensor)) ||
-      failed(readDevices(spec, loc, tensor)))
-    return failure();
+  PARTITA_TRY(readDims(spec, loc, tensor));
+  PARTITA_TRY(readDevices(spec, loc, tensor));
   return tensor;
 }
 
@@ -275,8 +267,7 @@ DeviceAnnotations::readDevices(const onnx::ShardingSpecProto &spec,
     Group &group = tensor.devices.emplace_back();
     auto it = groups.find(device);
     for (int64_t each : it == groups.end() ? Group{device} : it->second)
-      if (failed(add(each, group)))
-        return failure();
+      PARTITA_TRY(add(each, group));
   }
   const int64_t parts = tensor.countParts();
   const auto named = static_cast<int64_t>(tensor.devices.size());

@@ -21,12 +21,10 @@ LogicalResult GraphImport::annotate(const onnx::NodeProto &node,
         return value;
     return scope.values.lookup(name);
   };
-  auto tensors = annotations.getTensors(node, loc, lookup);
-  if (failed(tensors))
-    return failure();
+  auto tensors = PARTITA_TRY(annotations.getTensors(node, loc, lookup));
   const std::string name = loc.getName().str();
-  if (stage || !tensors->empty())
-    annotated.nodes.push_back({name, std::nullopt, stage, std::move(*tensors)});
+  if (stage || !tensors.empty())
+    annotated.nodes.push_back({name, std::nullopt, stage, std::move(tensors)});
   if (!numbers)
     return success();
   // A copy, in the body of a function, has no place in the file.

@@ -157,12 +157,10 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
     resolved = resolveAttributes(original, *scope.attributes);
   const onnx::NodeProto &node = resolved ? *resolved : original;
 
-  FailureOr<std::optional<int64_t>> said = annotations.getStage(node, loc);
-  if (failed(said))
-    return failure();
+  auto said = PARTITA_TRY(annotations.getStage(node, loc));
   std::optional<int64_t> outerStage = stage;
-  if (*said)
-    stage = *said;
+  if (said)
+    stage = said;
   llvm::scope_exit restore([&] { stage = outerStage; });
 
   SmallVector<ModelValue> inputs;
@@ -179,8 +177,7 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   if (training.mode == TrainingMode::learn)
     noteRoles(node, inputs,
               [&](StringRef symbol) { return weights.find(symbol); });
-  if (failed(importOp(node, inputs, loc, scope)))
-    return failure();
+  PARTITA_TRY(importOp(node, inputs, loc, scope));
   // What is made of the body of a schema's function belongs to the node.
   return scope.location || scope.isAgain
              ? success()
@@ -305,23 +302,19 @@ GraphImport::importBody(const onnx::GraphProto &body,
     available.insert(input.name());
   }
   for (const onnx::TensorProto &tensor : body.initializer()) {
-    Value value = materializeInBody(tensor, tensor.name(), at.loc, scope,
-                                    /*isNode=*/false);
-    if (!value)
-      return failure();
+    Value value =
+        PARTITA_TRY(materializeInBody(tensor, tensor.name(), at.loc, scope,
+                                      /*isNode=*/false));
     scope.values.try_emplace(tensor.name(), value);
     available.insert(tensor.name());
   }
-  FailureOr<NodeList> sorted =
+  NodeList sorted = PARTITA_TRY(
       sortNodes(body.node(), available, at.loc, [&](StringRef name) {
         return find(*at.scope, name) || hasInitializer(*at.scope, name);
-      });
-  if (failed(sorted))
-    return failure();
-  scope.nodes = &*sorted;
-  for (const onnx::NodeProto *node : *sorted)
-    if (failed(importNode(*node, scope)))
-      return failure();
+      }));
+  scope.nodes = &sorted;
+  for (const onnx::NodeProto *node : sorted)
+    PARTITA_TRY(importNode(*node, scope));
   SmallVector<ModelValue> results;
   for (const onnx::ValueInfoProto &output : body.output()) {
     results.push_back(lookup(scope, output.name(), at.loc));
@@ -343,8 +336,7 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
                                                 int64_t opset,
                                                 ArrayRef<ModelValue> inputs,
                                                 Location loc, Scope &scope) {
-  if (failed(checkNode(node, *op.schema, inputs, loc)))
-    return failure();
+  PARTITA_TRY(checkNode(node, *op.schema, inputs, loc));
   // Not those of a loss that the definition of another one is made of.
   NodeImport import(node, opset, inputs, loc, b, *this);
   if (!scope.location && failed(checkLabelsOf(import)))
@@ -424,13 +416,10 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
     attributes[attribute.name()] = &attribute;
   scope.attributes = &attributes;
 
-  FailureOr<NodeList> sorted = sortNodes(function.node(), available, loc);
-  if (failed(sorted))
-    return failure();
-  scope.nodes = &*sorted;
-  for (const onnx::NodeProto *inner : *sorted)
-    if (failed(importNode(*inner, scope)))
-      return failure();
+  NodeList sorted = PARTITA_TRY(sortNodes(function.node(), available, loc));
+  scope.nodes = &sorted;
+  for (const onnx::NodeProto *inner : sorted)
+    PARTITA_TRY(importNode(*inner, scope));
   SmallVector<ModelValue> results;
   for (const std::string &name : function.output())
     results.push_back(scope.values.lookup(name));

@@ -54,14 +54,11 @@ static void remarkDenormals(ModuleOp module) {
 static FailureOr<OwningOpRef<ModuleOp>>
 importChecked(MLIRContext &context, const ImportOptions &options) {
   Location loc = UnknownLoc::get(&context);
-  FailureOr<std::unique_ptr<ModelFile>> file =
-      ModelFile::read(options.modelPath, loc, options.keepWeights);
-  if (failed(file))
-    return failure();
-  (*file)->filesMayBeAbsent = options.filesMayBeAbsent;
-  onnx::ModelProto &model = (*file)->proto;
-  if (failed(checkVersions(model, loc)))
-    return failure();
+  auto file =
+      PARTITA_TRY(ModelFile::read(options.modelPath, loc, options.keepWeights));
+  file->filesMayBeAbsent = options.filesMayBeAbsent;
+  onnx::ModelProto &model = file->proto;
+  PARTITA_TRY(checkVersions(model, loc));
   completeAttributeTypes(model);
   if (model.graph().sparse_initializer_size() != 0)
     return emitError(loc) << "the model has sparse initializers, which are not "
@@ -69,15 +66,12 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   if (model.graph().output_size() == 0)
     return emitError(loc) << "the model has no outputs";
 
-  FailureOr<DeviceAnnotations> annotations =
-      DeviceAnnotations::choose(model, options, loc);
-  if (failed(annotations))
-    return failure();
+  auto annotations =
+      PARTITA_TRY(DeviceAnnotations::choose(model, options, loc));
   NodeNumbers numbers;
   if (options.numberNodes)
     numbers = numberNodes(model);
-  if (failed(mergeRepeatedConstants(**file, loc)))
-    return failure();
+  PARTITA_TRY(mergeRepeatedConstants(*file, loc));
 
   LocalFunctions functions;
   for (const onnx::FunctionProto &function : model.functions())
@@ -86,20 +80,17 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
         !findOp(kReplicaDomain, function.name(), 1).function)
       functions[getFunctionKey(function.domain(), function.name(),
                                function.overload())] = &function;
-  if (failed(checkSupported(model, functions, loc)))
-    return failure();
-  FailureOr<ModelInputs> inputs = bindInputs(model.graph(), options, loc);
-  if (failed(inputs))
-    return failure();
+  PARTITA_TRY(checkSupported(model, functions, loc));
+  ModelInputs inputs = PARTITA_TRY(bindInputs(model.graph(), options, loc));
 
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   (*module)->setAttr(
       kModelAttr,
       StringAttr::get(&context, sys::path::stem(options.modelPath)));
-  GraphImport graph(**file, functions, *annotations,
+  GraphImport graph(*file, functions, annotations,
                     options.numberNodes ? &numbers : nullptr, options, *module);
-  if (failed(graph.run(*inputs)) || failed(verify(*module)))
-    return failure();
+  PARTITA_TRY(graph.run(inputs));
+  PARTITA_TRY(verify(*module));
   remarkDenormals(*module);
   return module;
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/import/model/DimExpression.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
@@ -57,8 +58,7 @@ public:
       : options(options), loc(loc), symbols(loc), slots(slots) {}
 
   FailureOr<std::vector<ModelInput>> run() {
-    if (failed(checkOptions()))
-      return failure();
+    PARTITA_TRY(checkOptions());
     for (const auto &dim : options.dims)
       if (dim.second < 0)
         return emitError(loc) << "--dim " << dim.first() << "=" << dim.second
@@ -71,14 +71,14 @@ public:
     for (auto [slot, input] : zip_equal(slots, inputs)) {
       input.name = slot.name;
       input.port = slot.port;
-      if (failed(readValue(slot, input)) || failed(bindGiven(slot, input)))
-        return failure();
+      PARTITA_TRY(readValue(slot, input));
+      PARTITA_TRY(bindGiven(slot, input));
     }
     for (auto [slot, input] : zip_equal(slots, inputs))
       resolve(slot, input);
     // A misspelt name is the likely reason why another one is open.
-    if (failed(checkDims()) || failed(reportOpen()))
-      return failure();
+    PARTITA_TRY(checkDims());
+    PARTITA_TRY(reportOpen());
     for (ModelInput &input : inputs)
       if (!countElements(input.type.getShape()))
         return emitError(loc)
@@ -167,11 +167,9 @@ private:
       return success();
     FailureOr<DenseElementsAttr> value;
     if (isLiteral(it->second)) {
-      FailureOr<RankedTensorType> type =
-          getLiteralType(slot, StringRef(it->second).count(',') + 1);
-      if (failed(type))
-        return failure();
-      value = readLiteral(it->second, *type, input.name, loc);
+      RankedTensorType type = PARTITA_TRY(
+          getLiteralType(slot, StringRef(it->second).count(',') + 1));
+      value = readLiteral(it->second, type, input.name, loc);
     } else {
       value = readInputFile(it->second, input.name, loc);
     }
@@ -361,14 +359,12 @@ std::string suggestName(StringRef name, StringRef lead,
 
 FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
                                   const ImportOptions &options, Location loc) {
-  FailureOr<InputSlots> slots = takeInputsApart(graph, options, loc);
-  if (failed(slots))
-    return failure();
+  InputSlots slots = PARTITA_TRY(takeInputsApart(graph, options, loc));
   FailureOr<std::vector<ModelInput>> tensors =
-      Binder(slots->tensors, options, loc).run();
+      Binder(slots.tensors, options, loc).run();
   if (failed(tensors) || failed(findSampleAxes(*tensors, options, loc)))
     return failure();
-  return ModelInputs{std::move(*tensors), std::move(slots->values)};
+  return ModelInputs{std::move(*tensors), std::move(slots.values)};
 }
 
 } // namespace partita::import

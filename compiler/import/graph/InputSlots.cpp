@@ -8,6 +8,7 @@
 #include "compiler/import/graph/InputShapes.h"
 
 #include "compiler/import/model/TensorData.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
@@ -33,13 +34,11 @@ public:
 
   FailureOr<InputSlots> run() {
     for (const onnx::ValueInfoProto *info : infos)
-      if (failed(addValue(*info)))
-        return failure();
-    if (failed(checkOptions()) || failed(reportOpen()))
-      return failure();
+      PARTITA_TRY(addValue(*info));
+    PARTITA_TRY(checkOptions());
+    PARTITA_TRY(reportOpen());
     for (auto [value, type] : zip_equal(slots.values, types))
-      if (failed(addSlots(value, *type.tensor)))
-        return failure();
+      PARTITA_TRY(addSlots(value, *type.tensor));
     return std::move(slots);
   }
 
@@ -106,14 +105,12 @@ private:
   LogicalResult checkOptions() {
     constexpr int64_t mostElements = 65536;
     for (const std::string &name : options.absent)
-      if (failed(check("--absent", name, "an optional", optionals)))
-        return failure();
+      PARTITA_TRY(check("--absent", name, "an optional", optionals));
     SmallVector<StringRef> given(options.lengths.keys());
     llvm::sort(given);
     for (StringRef name : given) {
       int64_t length = options.lengths.lookup(name);
-      if (failed(check("--length", name, "a sequence", sequences)))
-        return failure();
+      PARTITA_TRY(check("--length", name, "a sequence", sequences));
       if (length < 0 || length > mostElements)
         return emitError(loc)
                << "--length " << name << "=" << length

@@ -33,8 +33,7 @@ static StringRef getKindText(CollectionKind kind) {
 LogicalResult GraphImport::run(const ModelInputs &inputs) {
   const onnx::GraphProto &graph = file.proto.graph();
   addArguments(inputs.tensors);
-  if (failed(modeGlobs.compile(module.getLoc())))
-    return failure();
+  PARTITA_TRY(modeGlobs.compile(module.getLoc()));
 
   Scope scope;
   scope.opsets = getOpsets(file.proto.opset_import());
@@ -45,22 +44,16 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   for (const auto &initializer : initializers)
     available.insert(initializer.first());
   Location loc = module.getLoc();
-  FailureOr<NodeList> sorted = sortNodes(graph.node(), available, loc);
-  if (failed(sorted))
-    return failure();
-  scope.nodes = &*sorted;
-  for (const onnx::NodeProto *node : *sorted)
-    if (failed(importNode(*node, scope)))
-      return failure();
-  if (failed(modeGlobs.checkUse(module.getLoc())))
-    return failure();
+  NodeList sorted = PARTITA_TRY(sortNodes(graph.node(), available, loc));
+  scope.nodes = &sorted;
+  for (const onnx::NodeProto *node : sorted)
+    PARTITA_TRY(importNode(*node, scope));
+  PARTITA_TRY(modeGlobs.checkUse(module.getLoc()));
 
-  FailureOr<std::vector<ModelOutput>> outputs = collectOutputs(scope);
-  if (failed(outputs))
-    return failure();
+  auto outputs = PARTITA_TRY(collectOutputs(scope));
   SmallVector<Value> results;
   SmallVector<Type> types;
-  for (const ModelOutput &output : *outputs) {
+  for (const ModelOutput &output : outputs) {
     results.push_back(output.value);
     types.push_back(output.value.getType());
   }
@@ -76,23 +69,23 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   main.setFunctionType(
       b.getFunctionType(main.getFunctionType().getInputs(), types));
   for (auto [i, statistic] : enumerate(statistics)) {
-    const unsigned result = outputs->size() + checks.size() + i;
+    const unsigned result = outputs.size() + checks.size() + i;
     main.setResultAttr(result, nn::kStateAttr, statistic.weight);
     main.setResultAttr(result, nn::kStatisticAttr, b.getUnitAttr());
   }
-  for (auto [i, output] : enumerate(*outputs)) {
+  for (auto [i, output] : enumerate(outputs)) {
     main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
     main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));
   }
   for (auto [i, check] : enumerate(checks)) {
-    const unsigned result = outputs->size() + i;
+    const unsigned result = outputs.size() + i;
     main.setResultAttr(result, nn::kCheckAttr, check.description);
     if (replicas > 1)
       main.setResultAttr(result, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
   }
   // Statistics of micro-batches are what such a model is about.
   if (replicas > 1 || module->hasAttr(dist::kFullMicroBatchesAttr))
-    setReplicaAxes(inputs.tensors, *outputs);
+    setReplicaAxes(inputs.tensors, outputs);
   else
     setBatchAxis(inputs.tensors);
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));

@@ -189,9 +189,7 @@ LogicalResult NodeImport::reportUnknownInputs() {
 }
 
 FailureOr<Shape> NodeImport::constantInts(unsigned i, StringRef what) {
-  DenseElementsAttr elements = requireConstant(i, what);
-  if (!elements)
-    return failure();
+  DenseElementsAttr elements = PARTITA_TRY(requireConstant(i, what));
   auto type = dyn_cast<IntegerType>(elements.getElementType());
   if (!type)
     return error("input " + Twine(i) + " (" + what + ") must hold integers");
@@ -211,19 +209,15 @@ FailureOr<Shape> NodeImport::constantInts(unsigned i, StringRef what) {
 
 FailureOr<SmallVector<double>> NodeImport::constantFloats(unsigned i,
                                                           StringRef what) {
-  DenseElementsAttr elements = requireConstant(i, what);
-  if (!elements)
-    return failure();
+  DenseElementsAttr elements = PARTITA_TRY(requireConstant(i, what));
   SmallVector<double> values;
   if (isa<FloatType>(elements.getElementType())) {
     for (const APFloat &value : elements.getValues<APFloat>())
       values.push_back(value.convertToDouble());
     return values;
   }
-  FailureOr<Shape> ints = constantInts(i, what);
-  if (failed(ints))
-    return failure();
-  values.assign(ints->begin(), ints->end());
+  Shape ints = PARTITA_TRY(constantInts(i, what));
+  values.assign(ints.begin(), ints.end());
   return values;
 }
 
@@ -237,10 +231,7 @@ FailureOr<int64_t> NodeImport::axis(int64_t axis, int64_t rank) {
 FailureOr<Shape> NodeImport::axes(ArrayRef<int64_t> axes, int64_t rank) {
   Shape sorted;
   for (int64_t a : axes) {
-    FailureOr<int64_t> normal = axis(a, rank);
-    if (failed(normal))
-      return failure();
-    sorted.push_back(*normal);
+    sorted.push_back(PARTITA_TRY(axis(a, rank)));
   }
   llvm::sort(sorted);
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())

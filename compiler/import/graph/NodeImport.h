@@ -22,6 +22,7 @@
 #include "compiler/import/training/TrainingMode.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 
 #include "onnx/onnx_pb.h"
 

@@ -81,9 +81,7 @@ Value NodeImport::numbers(ArrayRef<double> values, Type element) {
 Value NodeImport::reshape(Value x, ArrayRef<int64_t> shape) {
   if (!x || shapeOf(x) == shape)
     return x;
-  RankedTensorType type = tensor(shape, elementOf(x));
-  if (!type)
-    return {};
+  RankedTensorType type = PARTITA_TRY(tensor(shape, elementOf(x)));
   if (type.getNumElements() != typeOf(x).getNumElements()) {
     emitError(loc) << node.op_type() << ": " << x.getType()
                    << " cannot be reshaped to " << type;
@@ -111,9 +109,7 @@ Value NodeImport::broadcastDims(Value x, ArrayRef<int64_t> dims,
                                 ArrayRef<int64_t> shape) {
   if (!x || shapeOf(x) == shape)
     return x;
-  RankedTensorType type = tensor(shape, elementOf(x));
-  if (!type)
-    return {};
+  RankedTensorType type = PARTITA_TRY(tensor(shape, elementOf(x)));
   auto fits = [&](int64_t size, int64_t dim) {
     return size == 1 || size == shape[dim];
   };
@@ -221,9 +217,7 @@ Value NodeImport::gather(Value x, Value indices, int64_t dim) {
   Shape shape(from.take_front(dim));
   append_range(shape, shapeOf(indices));
   append_range(shape, from.drop_front(dim + 1));
-  RankedTensorType type = tensor(shape, elementOf(x));
-  if (!type)
-    return {};
+  RankedTensorType type = PARTITA_TRY(tensor(shape, elementOf(x)));
   if (from[dim] == 0 && type.getNumElements() != 0) {
     emitError(loc) << node.op_type() << ": there is nothing to choose from in "
                    << x.getType() << " along axis " << dim;

@@ -9,6 +9,7 @@
 
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -70,28 +71,22 @@ public:
     for (int i = 0; initializers && i < initializers->size();) {
       const onnx::TensorProto &tensor = initializers->Get(i);
       Definition own{tensor, "initializer " + std::to_string(i + left)};
-      FailureOr<bool> isNew = define(tensor.name(), own, known);
-      if (failed(isNew))
-        return failure();
-      if (*isNew)
+      bool isNew = PARTITA_TRY(define(tensor.name(), own, known));
+      if (isNew)
         ++i;
       else
         initializers->DeleteSubrange(i, 1);
-      left += !*isNew;
+      left += !isNew;
     }
     for (int i = 0; i < nodes.size();) {
       std::optional<onnx::TensorProto> tensor = getConstant(nodes.Get(i));
       if (!tensor) {
-        if (failed(visitGraphs(*nodes.Mutable(i++))))
-          return failure();
+        PARTITA_TRY(visitGraphs(*nodes.Mutable(i++)));
         continue;
       }
       Definition own{*tensor,
                      "node '" + getNodeDisplayName(nodes.Get(i)) + "'"};
-      FailureOr<bool> isNew = define(nodes.Get(i).output(0), own, known);
-      if (failed(isNew))
-        return failure();
-      if (*isNew)
+      if (PARTITA_TRY(define(nodes.Get(i).output(0), own, known)))
         ++i;
       else
         nodes.DeleteSubrange(i, 1);
@@ -110,8 +105,7 @@ private:
       if (attribute.has_g() && failed(visit(*attribute.mutable_g())))
         return failure();
       for (onnx::GraphProto &graph : *attribute.mutable_graphs())
-        if (failed(visit(graph)))
-          return failure();
+        PARTITA_TRY(visit(graph));
     }
     return success();
   }
@@ -126,10 +120,7 @@ private:
       known[name] = std::move(own);
       return true;
     }
-    FailureOr<bool> same = haveSameBytes(it->second.tensor, own.tensor);
-    if (failed(same))
-      return failure();
-    if (!*same)
+    if (!PARTITA_TRY(haveSameBytes(it->second.tensor, own.tensor)))
       return emitError(loc)
              << "the name '" << name << "' is defined twice, by "
              << it->second.who << " and by " << own.who
@@ -146,14 +137,10 @@ private:
                                 const onnx::TensorProto &b) {
     if (a.data_type() != b.data_type() || !equal(a.dims(), b.dims()))
       return false;
-    FailureOr<RankedTensorType> type = getTensorType(a, loc);
-    if (failed(type))
-      return failure();
+    RankedTensorType type = PARTITA_TRY(getTensorType(a, loc));
     std::string storages[2];
-    FailureOr<TensorBytes> x =
-        getElementBytes(file, a, *type, storages[0], loc);
-    FailureOr<TensorBytes> y =
-        getElementBytes(file, b, *type, storages[1], loc);
+    FailureOr<TensorBytes> x = getElementBytes(file, a, type, storages[0], loc);
+    FailureOr<TensorBytes> y = getElementBytes(file, b, type, storages[1], loc);
     if (failed(x) || failed(y))
       return failure();
     if (x->isAbsent || y->isAbsent)
@@ -170,11 +157,9 @@ private:
 
 LogicalResult mergeRepeatedConstants(ModelFile &file, Location loc) {
   RepeatedConstants constants(file, loc);
-  if (failed(constants.visit(*file.proto.mutable_graph())))
-    return failure();
+  PARTITA_TRY(constants.visit(*file.proto.mutable_graph()));
   for (onnx::FunctionProto &function : *file.proto.mutable_functions())
-    if (failed(constants.merge(nullptr, *function.mutable_node())))
-      return failure();
+    PARTITA_TRY(constants.merge(nullptr, *function.mutable_node()));
   return success();
 }
 

@@ -7,6 +7,8 @@
 
 #include "compiler/import/graph/InputShapes.h"
 
+#include "dialects/support/Try.h"
+
 #include "runtime/abi/Text.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -89,8 +91,7 @@ void takeFirstDims(std::vector<ModelInput> &inputs,
 
 LogicalResult findSampleAxes(std::vector<ModelInput> &inputs,
                              const ImportOptions &options, Location loc) {
-  if (failed(takeGiven(inputs, options, loc)))
-    return failure();
+  PARTITA_TRY(takeGiven(inputs, options, loc));
   takeFirstDims(inputs, options);
   const ModelInput *first = nullptr;
   for (ModelInput &input : inputs) {

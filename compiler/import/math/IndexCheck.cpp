@@ -209,12 +209,10 @@ static Value makeCheck(NodeImport &n, Value indices,
     return {};
   const int64_t length = n.shapeOf(rows)[1];
   Value place = makeIota(n, n.shapeOf(rows), 1);
-  Value first = n.reduce(
+  Value first = PARTITA_TRY(n.reduce(
       nn::ReduceKind::min,
       n.select(isRight, n.splat(static_cast<double>(length), rows), place), {1},
-      /*keep=*/true);
-  if (!first)
-    return {};
+      /*keep=*/true));
   Value at = n.binary<nn::MinOp>(
       first, n.splat(static_cast<double>(length - 1), first));
   Value index = n.make<nn::GatherElementsOp>(n.typeOf(first), rows, at, 1);
@@ -263,9 +261,7 @@ LogicalResult checkRange(NodeImport &n, Value indices,
   for (const ValueSource::Check &other : n.source.checks)
     if (other.indices == indices && ArrayRef(other.allowed) == allowed)
       return success();
-  Value check = makeCheck(n, indices, allowed);
-  if (!check)
-    return failure();
+  Value check = PARTITA_TRY(makeCheck(n, indices, allowed));
   n.source.checks.push_back({indices, SmallVector<NumberRange>(allowed), check,
                              describe(n, indices, allowed, operand)});
   return success();

@@ -98,8 +98,7 @@ std::optional<Pair> findPair(NodeImport &n, unsigned x, unsigned y,
     Value value = n.input(input);
     auto it = n.source.dequantized.find(value);
     if (it == n.source.dequantized.end() || it->second.block > 0 ||
-        !n.elementOf(value).isF32() ||
-        !n.elementOf(it->second.scale).isF32() ||
+        !n.elementOf(value).isF32() || !n.elementOf(it->second.scale).isF32() ||
         !isSmallInteger(n, it->second.numbers.value))
       return std::nullopt;
     return it->second;
@@ -119,9 +118,9 @@ std::optional<Pair> findPair(NodeImport &n, unsigned x, unsigned y,
 
 } // namespace
 
-FailureOr<Value> dotIntegers(NodeImport &n, Biased x, Biased y, int64_t xDim,
-                             int64_t yDim,
-                             llvm::function_ref<Value(Value x, Value y)> multiply) {
+FailureOr<Value>
+dotIntegers(NodeImport &n, Biased x, Biased y, int64_t xDim, int64_t yDim,
+            llvm::function_ref<Value(Value x, Value y)> multiply) {
   if (!x.value || !y.value || !isSmallInteger(n, x.value) ||
       !isSmallInteger(n, y.value))
     return Value();
@@ -133,9 +132,7 @@ FailureOr<Value> dotIntegers(NodeImport &n, Biased x, Biased y, int64_t xDim,
     return Value();
   y = toSigned(n, y);
   const bool xIsBiased = !isZero(n, x.zero), yIsBiased = !isZero(n, y.zero);
-  Value product = multiply(x.value, y.value);
-  if (!product)
-    return failure();
+  Value product = PARTITA_TRY(multiply(x.value, y.value));
   if (!xIsBiased && !yIsBiased)
     return product;
   ArrayRef<int64_t> shape = n.shapeOf(product);
@@ -176,14 +173,13 @@ FailureOr<Value> convolveIntegers(NodeImport &n, Biased x, Biased weights) {
                     n.elementOf(x.zero) != n.elementOf(x.value))))
     return Value();
   // Outside of the image is the number that means 0.
-  Value product = makeConv(n, x.value, weights.value,
-                           isBiased ? n.reshape(x.zero, {}) : Value());
-  if (!product)
-    return failure();
+  Value product = PARTITA_TRY(makeConv(
+      n, x.value, weights.value, isBiased ? n.reshape(x.zero, {}) : Value()));
   if (!isBiased)
     return product;
   ArrayRef<int64_t> shape = n.shapeOf(product);
-  Shape window = to_vector(llvm::seq<int64_t>(1, n.typeOf(weights.value).getRank()));
+  Shape window =
+      to_vector(llvm::seq<int64_t>(1, n.typeOf(weights.value).getRank()));
   Value sums = n.broadcastDims(sumOver(n, weights.value, window), {1}, shape);
   return n.binary<nn::SubOp>(
       product, n.binary<nn::MulOp>(spreadZero(n, x.zero, shape, 1), sums));

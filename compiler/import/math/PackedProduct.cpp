@@ -153,9 +153,7 @@ FailureOr<Value> dotPacked(NodeImport &n, Value x, Value y, int64_t yDim) {
   Packer packer(n, it->second, yDim);
   if (!packer.choose())
     return Value();
-  Value product = packer.multiply(x);
-  if (!product)
-    return failure();
+  Value product = PARTITA_TRY(packer.multiply(x));
   return product;
 }
 

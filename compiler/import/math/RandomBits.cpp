@@ -129,9 +129,7 @@ Value toUnit(NodeImport &n, Value bits, FloatType type) {
 
 Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
                      double probability) {
-  Value bits = drawBits(n, shape);
-  if (!bits)
-    return {};
+  Value bits = PARTITA_TRY(drawBits(n, shape));
   const auto least =
       static_cast<uint64_t>(std::llround(std::ldexp(probability, kBits)));
   Value kept = n.compare(nn::ComparePredicate::ge, bits,

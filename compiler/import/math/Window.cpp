@@ -43,8 +43,7 @@ FailureOr<Window> getWindow(NodeImport &n, ArrayRef<int64_t> sizes,
   Window window;
   window.kernel.assign(kernel.begin(), kernel.end());
   Shape pads;
-  if (failed(readAttributes(n, sizes.size(), window, pads)))
-    return failure();
+  PARTITA_TRY(readAttributes(n, sizes.size(), window, pads));
   std::string autoPad = n.stringAttr("auto_pad", "NOTSET");
   if (autoPad != "NOTSET" && autoPad != "VALID" && autoPad != "SAME_UPPER" &&
       autoPad != "SAME_LOWER")

@@ -12,6 +12,8 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
+#include "dialects/support/Try.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -118,13 +120,11 @@ LogicalResult expandProjected(NodeImport &n, Body &body,
                               ArrayRef<int64_t> hidden, unsigned mask,
                               unsigned past, unsigned bias) {
   const int64_t heads = n.intAttr("num_heads", 0);
-  if (failed(checkRank(n, 0, "input", 3)) ||
-      failed(checkInt(n, "do_rotary", 0)) ||
-      failed(checkInt(n, "past_present_share_buffer", 0)))
-    return failure();
+  PARTITA_TRY(checkRank(n, 0, "input", 3));
+  PARTITA_TRY(checkInt(n, "do_rotary", 0));
+  PARTITA_TRY(checkInt(n, "past_present_share_buffer", 0));
   for (int64_t numbers : hidden)
-    if (failed(checkHeads(n, "num_heads", heads, numbers)))
-      return failure();
+    PARTITA_TRY(checkHeads(n, "num_heads", heads, numbers));
   ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
   Sizes sizes{shape[0], shape[1], shape[1]};
   const bool hasPast = isGiven(n, past);
@@ -140,11 +140,9 @@ LogicalResult expandProjected(NodeImport &n, Body &body,
         .scalar("values", int64_t(1))
         .add("past_key = Gather <axis = 0> (past, keys)"
              "past_value = Gather <axis = 0> (past, values)");
-  FailureOr<std::string> name =
-      addMask(n, body, mask, "mask_index", bias, sizes);
-  if (failed(name))
-    return failure();
-  addAttention(n, body, "output, present_key, present_value", *name, hasPast,
+  std::string name =
+      PARTITA_TRY(addMask(n, body, mask, "mask_index", bias, sizes));
+  addAttention(n, body, "output, present_key, present_value", name, hasPast,
                n.intAttr("unidirectional", 0) == 1)
       .attribute("q_num_heads", heads)
       .attribute("kv_num_heads", heads);
@@ -159,8 +157,7 @@ LogicalResult expandProjected(NodeImport &n, Body &body,
 
 /// The numbers of query, key and value, of all that weights make.
 FailureOr<Shape> getHidden(NodeImport &n, unsigned weights) {
-  if (failed(checkRank(n, weights, "weights", 2)))
-    return failure();
+  PARTITA_TRY(checkRank(n, weights, "weights", 2));
   const int64_t all = n.shapeOf(n.input(weights))[1];
   Shape hidden = n.intsAttr("qkv_hidden_sizes").value_or(Shape());
   if (hidden.empty() && all % 3 == 0)
@@ -184,9 +181,7 @@ LogicalResult importAttention(NodeImport &n) {
 }
 
 LogicalResult importQAttention(NodeImport &n) {
-  FailureOr<Shape> hidden = getHidden(n, 1);
-  if (failed(hidden))
-    return failure();
+  Shape hidden = PARTITA_TRY(getHidden(n, 1));
   Body body(n);
   body.add("product = MatMulInteger "
            "(input, weight, input_zero_point, weight_zero_point)"
@@ -194,7 +189,7 @@ LogicalResult importQAttention(NodeImport &n) {
            "floats = CastLike (product, projectionScale)"
            "scaled = Mul (floats, projectionScale)"
            "projected = Add (scaled, bias)");
-  return expandProjected(n, body, *hidden, 5, 8, /*none*/ 9);
+  return expandProjected(n, body, hidden, 5, 8, /*none*/ 9);
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,9 +198,8 @@ LogicalResult importQAttention(NodeImport &n) {
 
 LogicalResult importMultiHeadAttention(NodeImport &n) {
   const int64_t heads = n.intAttr("num_heads", 0);
-  if (failed(checkOmitted(n, 8, "past_sequence_length")) ||
-      failed(checkOmitted(n, 9, "cache_indirection")))
-    return failure();
+  PARTITA_TRY(checkOmitted(n, 8, "past_sequence_length"));
+  PARTITA_TRY(checkOmitted(n, 9, "cache_indirection"));
   const Shape query(n.shapeOf(n.input(0)));
   const Shape key(n.input(1) ? n.shapeOf(n.input(1)) : ArrayRef<int64_t>());
   const bool isAllPacked = query.size() == 5 && key.empty() && query[3] == 3;
@@ -244,14 +238,12 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
              "value3 = Identity (value)");
   }
   const int64_t hidden = isAllPacked ? query[2] * query[4] : query[2];
-  if (failed(checkHeads(n, "num_heads", heads, hidden)))
-    return failure();
+  PARTITA_TRY(checkHeads(n, "num_heads", heads, hidden));
   const int64_t hiddenValue =
       isSplit ? (key.size() == 4 ? heads * n.shapeOf(n.input(2))[3]
                                  : n.shapeOf(n.input(2))[2])
               : hidden;
-  if (failed(checkHeads(n, "num_heads", heads, hiddenValue)))
-    return failure();
+  PARTITA_TRY(checkHeads(n, "num_heads", heads, hiddenValue));
   if (isGiven(n, 3)) {
     body.ints("biases", {hidden, hidden, hiddenValue})
         .add("queryBias, keyBias, valueBias = Split <axis = 0> (bias, biases)"
@@ -270,11 +262,9 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
     return failure();
   if (hasPast)
     sizes.attended += n.shapeOf(n.input(6))[2];
-  FailureOr<std::string> mask =
-      addMask(n, body, 4, "key_padding_mask", 5, sizes);
-  if (failed(mask))
-    return failure();
-  return addAttention(n, body, "output, present_key, present_value", *mask,
+  std::string mask =
+      PARTITA_TRY(addMask(n, body, 4, "key_padding_mask", 5, sizes));
+  return addAttention(n, body, "output, present_key, present_value", mask,
                       hasPast, n.intAttr("unidirectional", 0) == 1)
       .attribute("q_num_heads", heads)
       .attribute("kv_num_heads", heads)
@@ -288,9 +278,8 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
 /// The positions of a sample's words, or that of the first word of all.
 LogicalResult importRotaryEmbedding(NodeImport &n) {
   const Shape input(n.shapeOf(n.input(0))), positions(n.shapeOf(n.input(1)));
-  if (failed(checkInt(n, "is_packed_batching", 0)) ||
-      failed(checkRank(n, 2, "cos_cache", 2)))
-    return failure();
+  PARTITA_TRY(checkInt(n, "is_packed_batching", 0));
+  PARTITA_TRY(checkRank(n, 2, "cos_cache", 2));
   if (n.floatAttr("scale", 1) != 1)
     return n.error("a scale other than 1 is not supported");
   if (input.size() != 3 && input.size() != 4)

@@ -41,18 +41,14 @@ public:
         fc2(inputsOf("fc2")), fc3(inputsOf("fc3")) {}
 
   LogicalResult import() {
-    if (failed(checkOptions()) || failed(setSizes()))
-      return failure();
-    Value weights = choose();
-    if (!weights)
-      return failure();
+    PARTITA_TRY(checkOptions());
+    PARTITA_TRY(setSizes());
+    Value weights = PARTITA_TRY(choose());
     const Shape each = {rows, chosen, hidden};
     Value x =
         n.broadcastDims(n.reshape(n.input(0), {rows, hidden}), {0, 2}, each);
     Value inner = x ? activate(x) : Value();
-    Value y = inner ? multiply(fc2, inner, hidden) : Value();
-    if (!y)
-      return failure();
+    Value y = PARTITA_TRY(inner ? multiply(fc2, inner, hidden) : Value());
     auto weigh = [&](Value each) {
       Value weighted = n.binary<nn::MulOp>(
           each, n.broadcastDims(weights, {0, 1}, n.shapeOf(y)));
@@ -61,9 +57,7 @@ public:
     Value sum = weigh(y);
     // Behind the sum, so that devices join what is summed, and not each part.
     if (isGiven(n, fc2.bias)) {
-      Value bias = gatherBias(fc2, n.typeOf(y));
-      if (!bias)
-        return failure();
+      Value bias = PARTITA_TRY(gatherBias(fc2, n.typeOf(y)));
       sum = n.binary<nn::AddOp>(sum, weigh(bias));
     }
     return n.result(0, n.reshape(sum, n.shapeOf(n.input(0))));
@@ -82,9 +76,8 @@ private:
   }
 
   LogicalResult checkOptions() {
-    if (failed(checkInt(n, "use_sparse_mixer", 0)) ||
-        failed(checkInt(n, "swiglu_limit_after_activation", 0)))
-      return failure();
+    PARTITA_TRY(checkInt(n, "use_sparse_mixer", 0));
+    PARTITA_TRY(checkInt(n, "swiglu_limit_after_activation", 0));
     if (isPacked) {
       if (n.stringAttr("quant_type", "int") != "int")
         return n.error("quant_type can only be int");
@@ -92,8 +85,7 @@ private:
         return n.error("weights_prepacked = 1 is not supported: give weights "
                        "as the quantizer writes them (0)");
       for (unsigned i = 15; i < n.inputs.size(); ++i)
-        if (failed(checkOmitted(n, i, "a scale of floats of 8 or 4 bits")))
-          return failure();
+        PARTITA_TRY(checkOmitted(n, i, "a scale of floats of 8 or 4 bits"));
     }
     if (!is_contained({"relu", "gelu", "silu", "swiglu", "identity"}, function))
       return n.error("activation_type = " + Twine(function) +
@@ -121,8 +113,7 @@ private:
       return n.error("input must be floats, of 2 or 3 dimensions");
     hidden = n.shapeOf(x).back();
     rows = n.typeOf(x).getNumElements() / std::max<int64_t>(hidden, 1);
-    if (failed(checkRank(n, 1, "router_probs", 2)))
-      return failure();
+    PARTITA_TRY(checkRank(n, 1, "router_probs", 2));
     experts = n.shapeOf(router)[1];
     chosen = n.intAttr("k", 1);
     if (n.shapeOf(router)[0] != rows || hidden < 1 || experts < 1)
@@ -197,9 +188,7 @@ private:
 
   /// What fc2 multiplies. Null after an error.
   Value activate(Value x) {
-    Value first = multiplyAdd(fc1, x, -1);
-    if (!first)
-      return {};
+    Value first = PARTITA_TRY(multiplyAdd(fc1, x, -1));
     const int64_t width = n.shapeOf(first).back();
     if (fusion != 0) {
       if (width % 2)
@@ -238,9 +227,8 @@ private:
     if (n.shapeOf(weights)[0] != experts || columns < 1 ||
         (width >= 0 && columns != width))
       return wrongWeights(inputs, x);
-    RankedTensorType type = n.tensor({rows, chosen, columns}, element);
-    if (!type)
-      return {};
+    RankedTensorType type =
+        PARTITA_TRY(n.tensor({rows, chosen, columns}, element));
     Value product;
     if (isPacked) {
       product = multiplyPacked(inputs, x, type);
@@ -287,8 +275,7 @@ private:
     int64_t block = given > 0
                         ? given
                         : std::clamp<int64_t>(depth & -depth, kLeastBlock, 256);
-    if (failed(checkBlocks(n, bits, block)))
-      return {};
+    PARTITA_TRY(checkBlocks(n, bits, block));
     // One that is longer than a row would be filled up with zeros.
     block = std::min(
         block, std::max<int64_t>(PowerOf2Ceil(uint64_t(depth)), kLeastBlock));
@@ -314,11 +301,9 @@ private:
     if (Value points = n.input(inputs.zeros)) {
       const int64_t of[] = {given > 0 ? experts * columns : experts,
                             given > 0 ? blocks : columns};
-      FailureOr<Value> found =
-          getZeros(n, points, of, bits, type.getElementType());
-      if (failed(found))
-        return {};
-      zeros = spread(*found);
+      Value found =
+          PARTITA_TRY(getZeros(n, points, of, bits, type.getElementType()));
+      zeros = spread(found);
     }
     if (padded != perRow)
       weights = n.pad(weights, n.splat(0, {}, n.elementOf(weights)), {0, 0, 0},

@@ -7,6 +7,8 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
+#include "dialects/support/Try.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -98,8 +100,7 @@ LogicalResult importFusedGemm(NodeImport &n) {
   Body body(n);
   body.add("sum = Gemm <alpha: float = @alpha, beta: float = @beta, "
            "transA: int = @transA, transB: int = @transB> (A, B, C)");
-  if (failed(addActivation(n, body, {"activation_alpha", "activation_beta"})))
-    return failure();
+  PARTITA_TRY(addActivation(n, body, {"activation_alpha", "activation_beta"}));
   return body.expand();
 }
 
@@ -111,8 +112,7 @@ LogicalResult importFusedConv(NodeImport &n) {
            "strides: ints = @strides> (X, W, B)")
       .add(isGiven(n, 3) ? "sum = Add (product, Z)"
                          : "sum = Identity (product)");
-  if (failed(addActivation(n, body, {"activation_params"})))
-    return failure();
+  PARTITA_TRY(addActivation(n, body, {"activation_params"}));
   return body.expand();
 }
 

@@ -13,6 +13,8 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
+#include "dialects/support/Try.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -30,12 +32,12 @@ public:
         hasSink(isGiven(n, 11) || n.intAttr("smooth_softmax", 0) == 1) {}
 
   LogicalResult import() {
-    if (failed(checkOptions()) || failed(setSizes()) || failed(setCache()))
-      return failure();
+    PARTITA_TRY(checkOptions());
+    PARTITA_TRY(setSizes());
+    PARTITA_TRY(setCache());
     addProjections();
     addPlaces();
-    if (failed(addRotation()))
-      return failure();
+    PARTITA_TRY(addRotation());
     addHeads();
     addCache();
     return addResult();
@@ -67,12 +69,11 @@ private:
 };
 
 LogicalResult GroupQueryAttention::checkOptions() {
-  if (failed(checkInt(n, "sliding_window_cache", 0)) ||
-      failed(checkInt(n, "qk_output", 0)) ||
-      failed(checkOmitted(n, 12, "k_scale")) ||
-      failed(checkOmitted(n, 13, "v_scale")) ||
-      failed(checkOmitted(n, 16, "query_seqlens")))
-    return failure();
+  PARTITA_TRY(checkInt(n, "sliding_window_cache", 0));
+  PARTITA_TRY(checkInt(n, "qk_output", 0));
+  PARTITA_TRY(checkOmitted(n, 12, "k_scale"));
+  PARTITA_TRY(checkOmitted(n, 13, "v_scale"));
+  PARTITA_TRY(checkOmitted(n, 16, "query_seqlens"));
   for (const char *type : {"k_quant_type", "v_quant_type"})
     if (n.stringAttr(type, "NONE") != "NONE")
       return n.error(type + Twine(" can only be NONE"));
@@ -99,8 +100,7 @@ LogicalResult GroupQueryAttention::setSizes() {
   ArrayRef<int64_t> query = n.shapeOf(n.input(0));
   const int64_t inQuery =
       isPacked && heads <= query[2] ? heads + 2 * kvHeads : heads;
-  if (failed(checkHeads(n, "num_heads", inQuery, query[2])))
-    return failure();
+  PARTITA_TRY(checkHeads(n, "num_heads", inQuery, query[2]));
   samples = query[0];
   words = query[1];
   head = query[2] / inQuery;
@@ -108,20 +108,17 @@ LogicalResult GroupQueryAttention::setSizes() {
 }
 
 LogicalResult GroupQueryAttention::setCache() {
-  FailureOr<Shape> total = n.constantInts(6, "the total length");
-  if (failed(total))
-    return failure();
-  if (total->size() != 1 || total->front() < words)
+  Shape total = PARTITA_TRY(n.constantInts(6, "the total length"));
+  if (total.size() != 1 || total.front() < words)
     return n.error("total_sequence_length must be one number of at least " +
                    Twine(words));
-  isFirst = total->front() == words;
+  isFirst = total.front() == words;
   if (!hasPast && !isFirst)
-    return n.error("total_sequence_length is " + Twine(total->front()) +
+    return n.error("total_sequence_length is " + Twine(total.front()) +
                    ", and there are " + Twine(words) +
                    " words and no past_key");
   if (hasPast) {
-    if (failed(checkRank(n, 3, "past_key", 4)))
-      return failure();
+    PARTITA_TRY(checkRank(n, 3, "past_key", 4));
     room = n.shapeOf(n.input(3))[2];
     for (unsigned i : {3, 4})
       if (n.shapeOf(n.input(i)) != ArrayRef({samples, kvHeads, room, head}))
@@ -129,7 +126,7 @@ LogicalResult GroupQueryAttention::setCache() {
                        Twine(samples) + "x" + Twine(kvHeads) + "x" +
                        Twine(room) + "x" + Twine(head));
   }
-  attended = std::max(room, total->front());
+  attended = std::max(room, total.front());
   return success();
 }
 
@@ -187,8 +184,7 @@ LogicalResult GroupQueryAttention::addRotation() {
   }
   if (!isGiven(n, 7) || !isGiven(n, 8))
     return n.error("do_rotary needs cos_cache and sin_cache");
-  if (failed(checkRank(n, 7, "cos_cache", 2)))
-    return failure();
+  PARTITA_TRY(checkRank(n, 7, "cos_cache", 2));
   const int64_t rotated = 2 * n.shapeOf(n.input(7))[1];
   for (auto [from, to, count] :
        {std::tuple("query1", "query2", heads), {"key1", "key2", kvHeads}})

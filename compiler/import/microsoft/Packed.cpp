@@ -13,6 +13,8 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
+#include "dialects/support/Try.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -77,10 +79,9 @@ void addUnpacking(Body &body, const std::string &result,
 LogicalResult importMatMulNBits(NodeImport &n) {
   const int64_t columns = n.intAttr("K", 0), rows = n.intAttr("N", 0),
                 bits = n.intAttr("bits", 4), block = n.intAttr("block_size", 0);
-  if (failed(checkBlocks(n, bits, block)) ||
-      failed(checkInt(n, "weight_prepacked", 0)) ||
-      failed(checkOmitted(n, 4, "g_idx")))
-    return failure();
+  PARTITA_TRY(checkBlocks(n, bits, block));
+  PARTITA_TRY(checkInt(n, "weight_prepacked", 0));
+  PARTITA_TRY(checkOmitted(n, 4, "g_idx"));
   const int64_t blocks = divideCeil(std::max<int64_t>(columns, 1), block);
   const int64_t bytes = block * bits / 8;
   const int64_t scales = n.typeOf(n.input(2)).getNumElements();
@@ -101,16 +102,11 @@ LogicalResult importMatMulNBits(NodeImport &n) {
   if (shape.empty() || shape.back() != columns)
     return n.error("the last dimension of A must be K = " + Twine(columns));
   shape.back() = rows;
-  RankedTensorType type = n.tensor(shape, element);
-  if (!type)
-    return failure();
+  RankedTensorType type = PARTITA_TRY(n.tensor(shape, element));
   const int64_t ofBlocks[] = {rows, blocks};
   Value zeros;
   if (Value given = n.input(3)) {
-    FailureOr<Value> found = getZeros(n, given, ofBlocks, bits, element);
-    if (failed(found))
-      return failure();
-    zeros = *found;
+    zeros = PARTITA_TRY(getZeros(n, given, ofBlocks, bits, element));
   }
   Value product = n.make<nn::PackedDotOp>(
       type, x, n.reshape(n.input(1), {rows, blocks, bytes}),
@@ -127,9 +123,8 @@ LogicalResult importGatherBlockQuantized(NodeImport &n) {
   const int64_t bits = isPacked ? n.intAttr("bits", 4) : 8;
   const auto type = n.typeOf(n.input(0));
   const int64_t rank = type.getRank();
-  if (failed(checkBlocks(n, bits, block)) ||
-      failed(checkInt(n, "gather_axis", 0)))
-    return failure();
+  PARTITA_TRY(checkBlocks(n, bits, block));
+  PARTITA_TRY(checkInt(n, "gather_axis", 0));
   int64_t along = n.intAttr("quantize_axis", 1);
   along += along < 0 ? rank : 0;
   if (rank < 2 || along != rank - 1)

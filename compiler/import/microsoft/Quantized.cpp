@@ -7,6 +7,8 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
+#include "dialects/support/Try.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -64,21 +66,18 @@ LogicalResult importQSoftmax(NodeImport &n) {
   Body body(n);
   if (n.intAttr("opset", 13) >= 13)
     return importOne(n, body, "y = Softmax <axis: int = @axis> (x)");
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", -1), n.typeOf(n.input(0)).getRank());
-  if (failed(axis))
-    return failure();
+  int64_t axis = PARTITA_TRY(
+      n.axis(n.intAttr("axis", -1), n.typeOf(n.input(0)).getRank()));
   body.ints("shape", n.shapeOf(n.input(0)));
   return importOne(n, body,
-                   "flat = Flatten <axis = " + Twine(*axis) +
+                   "flat = Flatten <axis = " + Twine(axis) +
                        "> (x)"
                        "soft = Softmax <axis = -1> (flat)"
                        "y = Reshape <allowzero = 1> (soft, shape)");
 }
 
 LogicalResult importQAveragePool(NodeImport &n) {
-  if (failed(checkInt(n, "channels_last", 0)))
-    return failure();
+  PARTITA_TRY(checkInt(n, "channels_last", 0));
   return importOneAs<
       "y = AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = "
       "@ceil_mode, count_include_pad: int = @count_include_pad, "

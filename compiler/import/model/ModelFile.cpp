@@ -9,6 +9,7 @@
 
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
+#include "dialects/support/Try.h"
 
 #include "onnx/defs/parser.h"
 
@@ -114,17 +115,15 @@ ModelFile::getRawBytes(const onnx::TensorProto &tensor, Location loc) const {
     if (entry.key() == "location") {
       location = entry.value();
     } else if (isSpan || entry.key() == "offset" || entry.key() == "length") {
-      FailureOr<int64_t> value = parseEntry(entry, tensor.name(), loc);
-      if (failed(value))
-        return failure();
+      int64_t value = PARTITA_TRY(parseEntry(entry, tensor.name(), loc));
       if (!isSpan) {
-        (entry.key() == "offset" ? offset : length) = *value;
+        (entry.key() == "offset" ? offset : length) = value;
         continue;
       }
-      if (static_cast<size_t>(*value) >= spans.size())
+      if (static_cast<size_t>(value) >= spans.size())
         return emitError(loc) << "the external data of tensor '"
                               << tensor.name() << "' has no location";
-      auto [begin, bytes] = spans[*value];
+      auto [begin, bytes] = spans[value];
       return std::optional(TensorBytes{buffer->getBuffer().substr(begin, bytes),
                                        FileSpan{path, begin, bytes}, nullptr});
     }
@@ -132,12 +131,10 @@ ModelFile::getRawBytes(const onnx::TensorProto &tensor, Location loc) const {
   if (location.empty())
     return emitError(loc) << "the external data of tensor '" << tensor.name()
                           << "' has no location";
-  FailureOr<TensorBytes> bytes =
-      openExternalData(sys::path::parent_path(path), location, offset, length,
-                       filesMayBeAbsent, loc);
-  if (failed(bytes))
-    return failure();
-  return std::optional(std::move(*bytes));
+  TensorBytes bytes =
+      PARTITA_TRY(openExternalData(sys::path::parent_path(path), location,
+                                   offset, length, filesMayBeAbsent, loc));
+  return std::optional(std::move(bytes));
 }
 
 } // namespace partita::import

@@ -7,6 +7,8 @@
 
 #include "compiler/import/model/TensorData.h"
 
+#include "dialects/support/Try.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace llvm;
@@ -177,12 +179,10 @@ FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
   int64_t expected =
       packed ? divideCeil(count * bits, 8) : count * getStoredBytes(element);
 
-  FailureOr<std::optional<TensorBytes>> raw = file.getRawBytes(tensor, loc);
-  if (failed(raw))
-    return failure();
+  auto raw = PARTITA_TRY(file.getRawBytes(tensor, loc));
   TensorBytes bytes;
-  if (*raw) {
-    bytes = std::move(**raw);
+  if (raw) {
+    bytes = std::move(*raw);
   } else {
     storage = encodeTypedFields(tensor, element);
     bytes.data = storage;
@@ -217,17 +217,13 @@ DenseElementsAttr makeElements(RankedTensorType type, StringRef bytes) {
 
 FailureOr<DenseElementsAttr>
 readElements(const ModelFile &file, const TensorProto &tensor, Location loc) {
-  FailureOr<RankedTensorType> type = getTensorType(tensor, loc);
-  if (failed(type))
-    return failure();
+  RankedTensorType type = PARTITA_TRY(getTensorType(tensor, loc));
   std::string storage;
-  FailureOr<TensorBytes> bytes =
-      getElementBytes(file, tensor, *type, storage, loc);
-  if (failed(bytes))
-    return failure();
-  if (bytes->isAbsent)
-    return reportAbsent(tensor, *bytes, loc);
-  return makeElements(*type, bytes->data);
+  TensorBytes bytes =
+      PARTITA_TRY(getElementBytes(file, tensor, type, storage, loc));
+  if (bytes.isAbsent)
+    return reportAbsent(tensor, bytes, loc);
+  return makeElements(type, bytes.data);
 }
 
 } // namespace partita::import

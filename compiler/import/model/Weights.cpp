@@ -9,6 +9,7 @@
 
 #include "compiler/import/model/TensorData.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -94,25 +95,20 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
 
 Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
                            StringRef name, Location loc, bool keep) {
-  FailureOr<RankedTensorType> type = getTensorType(tensor, loc);
-  if (failed(type))
-    return {};
+  RankedTensorType type = PARTITA_TRY(getTensorType(tensor, loc));
   std::string storage;
-  FailureOr<TensorBytes> bytes =
-      getElementBytes(file, tensor, *type, storage, loc);
-  if (failed(bytes))
-    return {};
+  TensorBytes bytes =
+      PARTITA_TRY(getElementBytes(file, tensor, type, storage, loc));
   const bool isConstant =
-      becomesConstant(*type) && !(keep && mayBeTrained(name, *type));
-  if (isConstant && bytes->isAbsent)
-    return (void)reportAbsent(tensor, *bytes, loc), Value();
+      becomesConstant(type) && !(keep && mayBeTrained(name, type));
+  if (isConstant && bytes.isAbsent)
+    return (void)reportAbsent(tensor, bytes, loc), Value();
   if (isConstant)
-    return nn::ConstantOp::create(b, loc, *type,
-                                  makeElements(*type, bytes->data));
+    return nn::ConstantOp::create(b, loc, type, makeElements(type, bytes.data));
   DenseElementsAttr value;
-  if (!bytes->span || bytes->span->bytes == 0)
-    value = makeElements(*type, bytes->data);
-  return makeWeight(b, name, *type, value ? std::nullopt : bytes->span, value,
+  if (!bytes.span || bytes.span->bytes == 0)
+    value = makeElements(type, bytes.data);
+  return makeWeight(b, name, type, value ? std::nullopt : bytes.span, value,
                     &tensor, loc);
 }
 

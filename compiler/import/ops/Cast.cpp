@@ -22,9 +22,7 @@ Value castToExponent(NodeImport &n, Value x, Type element, StringRef mode,
                      bool saturate) {
   Type wide = n.b.getF32Type();
   Value value = n.cast(x, wide);
-  Value power = n.cast(n.cast(value, element, saturate), wide);
-  if (!power)
-    return {};
+  Value power = PARTITA_TRY(n.cast(n.cast(value, element, saturate), wide));
   if (mode == "up") {
     Value tooLow = n.compare(nn::ComparePredicate::lt, power, value);
     power =

@@ -42,19 +42,16 @@ LogicalResult importConstant(NodeImport &n) {
 }
 
 LogicalResult importConstantOfShape(NodeImport &n) {
-  FailureOr<Shape> shape = n.constantInts(0, "input");
-  if (failed(shape))
-    return failure();
+  Shape shape = PARTITA_TRY(n.constantInts(0, "input"));
   const onnx::AttributeProto *value = n.attr("value");
   if (!value)
-    return n.result(0, n.splat(0, *shape, n.b.getF32Type()));
+    return n.result(0, n.splat(0, shape, n.b.getF32Type()));
   Value scalar = n.source.materialize(value->t(), "", n.loc);
   DenseElementsAttr elements = n.getConstant(scalar);
   if (!scalar || !elements || elements.getNumElements() != 1)
     return n.error("the attribute value must hold one number");
-  RankedTensorType type = n.tensor(*shape, elements.getElementType());
-  if (!type)
-    return failure();
+  RankedTensorType type =
+      PARTITA_TRY(n.tensor(shape, elements.getElementType()));
   Attribute element = *elements.getValues<Attribute>().begin();
   return n.result(0, n.constant(type.getNumElements() == 0
                                     ? nn::makeSplat(type, 0)

@@ -37,9 +37,8 @@ Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
                      << x.getType() << " and " << y.getType() << " differ";
     return {};
   }
-  RankedTensorType type = n.tensor(shape, getProductElement(n, x, y));
-  if (!type)
-    return {};
+  RankedTensorType type =
+      PARTITA_TRY(n.tensor(shape, getProductElement(n, x, y)));
   return n.make<nn::DotOp>(type, x, y, batch, batch, ArrayRef<int64_t>(xDim),
                            ArrayRef<int64_t>(yDim));
 }
@@ -99,27 +98,25 @@ Value makeConv(NodeImport &n, Value x, Value weights, Value outside) {
   std::optional<Shape> declared = n.intsAttr("kernel_shape");
   if (declared && ArrayRef(*declared) != kernel.drop_front(2))
     return n.refuse("kernel_shape differs from the shape of W");
-  FailureOr<Window> window =
-      getWindow(n, shape.drop_front(2), kernel.drop_front(2));
-  if (failed(window))
-    return {};
+  Window window =
+      PARTITA_TRY(getWindow(n, shape.drop_front(2), kernel.drop_front(2)));
   Shape resultShape{shape[0], kernel[0]};
-  append_range(resultShape, window->positions);
+  append_range(resultShape, window.positions);
   RankedTensorType type =
       n.tensor(resultShape, getProductElement(n, x, weights));
   if (type && outside) {
     Shape low(2, 0), high(2, 0);
-    append_range(low, window->low);
-    append_range(high, window->high);
+    append_range(low, window.low);
+    append_range(high, window.high);
     x = n.pad(x, outside, low, high);
-    window->low.assign(window->low.size(), 0);
-    window->high = window->low;
+    window.low.assign(window.low.size(), 0);
+    window.high = window.low;
   }
   if (!type || !x)
     return {};
   return n.make<nn::ConvOp>(type, x, weights, nn::ImageLayout::channels_first,
-                            window->strides, window->dilations, window->low,
-                            window->high, groups);
+                            window.strides, window.dilations, window.low,
+                            window.high, groups);
 }
 
 namespace {
@@ -133,15 +130,11 @@ LogicalResult importGemm(NodeImport &n) {
   auto multiply = [&](Value p, Value q) {
     return makeDot(n, p, q, 0, xDim, yDim);
   };
-  FailureOr<Value> integers =
-      dotDequantized(n, 0, 1, xDim, yDim, /*yColumn=*/1 - yDim, multiply);
-  if (failed(integers))
-    return failure();
-  FailureOr<Value> packed = *integers || xDim == 0 ? FailureOr<Value>(Value())
-                                                   : dotPacked(n, x, y, yDim);
-  if (failed(packed))
-    return failure();
-  Value result = *integers ? *integers : *packed ? *packed : multiply(x, y);
+  Value integers = PARTITA_TRY(
+      dotDequantized(n, 0, 1, xDim, yDim, /*yColumn=*/1 - yDim, multiply));
+  Value packed = PARTITA_TRY(integers || xDim == 0 ? FailureOr<Value>(Value())
+                                                   : dotPacked(n, x, y, yDim));
+  Value result = integers ? integers : packed ? packed : multiply(x, y);
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
   if (alpha != 1)
     result = n.binary<nn::MulOp>(result, n.splat(alpha, result));
@@ -164,10 +157,8 @@ LogicalResult importGemm(NodeImport &n) {
 
 LogicalResult importConv(NodeImport &n) {
   Value bias = n.input(2);
-  FailureOr<Value> integers = convolveDequantized(n);
-  if (failed(integers))
-    return failure();
-  Value result = *integers ? *integers : makeConv(n, n.input(0), n.input(1));
+  Value integers = PARTITA_TRY(convolveDequantized(n));
+  Value result = integers ? integers : makeConv(n, n.input(0), n.input(1));
   if (bias && result) {
     ArrayRef<int64_t> shape = n.shapeOf(result);
     if (n.shapeOf(bias) != shape.slice(1, 1))
@@ -181,16 +172,13 @@ LogicalResult importMatMul(NodeImport &n) {
   Value x = n.input(0), y = n.input(1);
   auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
   const int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
-  FailureOr<Value> integers = dotDequantized(
-      n, 0, 1, xRank - 1, std::max<int64_t>(yRank - 2, 0), yRank - 1, multiply);
-  if (failed(integers))
-    return failure();
-  if (*integers)
-    return n.result(0, *integers);
-  FailureOr<Value> packed = dotPacked(n, x, y, 0);
-  if (failed(packed))
-    return failure();
-  return n.result(0, *packed ? *packed : multiply(x, y));
+  Value integers = PARTITA_TRY(dotDequantized(n, 0, 1, xRank - 1,
+                                              std::max<int64_t>(yRank - 2, 0),
+                                              yRank - 1, multiply));
+  if (integers)
+    return n.result(0, integers);
+  Value packed = PARTITA_TRY(dotPacked(n, x, y, 0));
+  return n.result(0, packed ? packed : multiply(x, y));
 }
 
 const OpRow contractionOps[] = {

@@ -23,25 +23,18 @@ namespace partita::import {
 namespace {
 
 FailureOr<int64_t> getNumber(NodeImport &n, unsigned i, StringRef what) {
-  FailureOr<Shape> values = n.constantInts(i, what);
-  if (failed(values))
-    return failure();
-  if (values->size() != 1)
+  Shape values = PARTITA_TRY(n.constantInts(i, what));
+  if (values.size() != 1)
     return n.error(what + " must be a single value");
-  return values->front();
+  return values.front();
 }
 
 LogicalResult importIf(NodeImport &n) {
-  FailureOr<int64_t> condition = getNumber(n, 0, "cond");
-  if (failed(condition))
-    return failure();
-  auto results = n.source.importBody(
-      n.attr(*condition ? "then_branch" : "else_branch")->g(), {}, "");
-  if (failed(results))
-    return failure();
-  for (auto [i, value] : enumerate(*results))
-    if (failed(n.result(i, std::move(value))))
-      return failure();
+  int64_t condition = PARTITA_TRY(getNumber(n, 0, "cond"));
+  auto results = PARTITA_TRY(n.source.importBody(
+      n.attr(condition ? "then_branch" : "else_branch")->g(), {}, ""));
+  for (auto [i, value] : enumerate(results))
+    PARTITA_TRY(n.result(i, std::move(value)));
   return success();
 }
 
@@ -68,11 +61,9 @@ LogicalResult collect(NodeImport &n, const onnx::ValueInfoProto &info,
 FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
                        const onnx::ValueInfoProto &info, int64_t axis = 0) {
   if (!values.empty()) {
-    FailureOr<int64_t> place =
-        n.axis(axis, n.typeOf(values.front()).getRank() + 1);
-    if (failed(place))
-      return failure();
-    Value stacked = n.stack(values, *place);
+    int64_t place =
+        PARTITA_TRY(n.axis(axis, n.typeOf(values.front()).getRank() + 1));
+    Value stacked = n.stack(values, place);
     return stacked ? FailureOr<Value>(stacked) : FailureOr<Value>();
   }
   // Nothing has been computed: the body must say what it would have been.
@@ -81,11 +72,9 @@ FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
   Shape shape;
   for (const auto &dim : declared.shape().dim())
     shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
-  FailureOr<int64_t> place =
-      n.axis(axis, static_cast<int64_t>(shape.size()) + 1);
-  if (failed(place))
-    return failure();
-  shape.insert(shape.begin() + *place, 0);
+  int64_t place =
+      PARTITA_TRY(n.axis(axis, static_cast<int64_t>(shape.size()) + 1));
+  shape.insert(shape.begin() + place, 0);
   if (!element || !declared.has_shape() || is_contained(shape, -1))
     return n.error("the loop does not run, and its body does not say what "
                    "shape '" +
@@ -127,8 +116,7 @@ public:
     if (failed(limit) || failed(go))
       return failure();
     for (int64_t i = 0; i < *limit && *go; ++i) {
-      if (failed(checkIterations(n, i + 1)))
-        return failure();
+      PARTITA_TRY(checkIterations(n, i + 1));
       go = iterate(i);
       if (failed(go))
         return failure();
@@ -150,27 +138,25 @@ private:
     SmallVector<ModelValue> arguments{n.reshape(n.indices({i}), {}),
                                       n.splat(1, {}, n.b.getI1Type())};
     llvm::append_range(arguments, states);
-    auto results = n.source.importBody(body, arguments, std::to_string(i));
-    if (failed(results))
-      return failure();
+    auto results =
+        PARTITA_TRY(n.source.importBody(body, arguments, std::to_string(i)));
     auto isTensor = [](const ModelValue &value) {
       return bool(value.tensor());
     };
     settled = scans.empty() && all_of(states, isTensor) &&
               (body.input_size() == 0 || !mentions(body, body.input(0).name()));
-    for (auto [state, result] : zip(states, drop_begin(*results))) {
+    for (auto [state, result] : zip(states, drop_begin(results))) {
       settled &= state.tensor() == result.tensor();
       state = result;
     }
     for (auto [k, values] : enumerate(scans)) {
       const size_t i = 1 + states.size() + k;
-      if (failed(collect(n, body.output(i), (*results)[i], values)))
-        return failure();
+      PARTITA_TRY(collect(n, body.output(i), results[i], values));
     }
     // A loop that is given no condition does not ask for one.
     if (!n.value(1))
       return 1;
-    DenseElementsAttr condition = n.getConstant(results->front().tensor());
+    DenseElementsAttr condition = n.getConstant(results.front().tensor());
     if (!condition || condition.getNumElements() != 1 ||
         !condition.getElementType().isInteger(1))
       return n.error("after iteration " + Twine(i) + " the condition '" +
@@ -182,8 +168,7 @@ private:
 
   LogicalResult finish() {
     for (auto [i, state] : enumerate(states))
-      if (failed(n.result(i, state)))
-        return failure();
+      PARTITA_TRY(n.result(i, state));
     for (auto [k, values] : enumerate(scans)) {
       size_t i = states.size() + k;
       FailureOr<Value> stacked = stack(n, values, body.output(1 + i));
@@ -220,14 +205,12 @@ public:
                      ", too few for " + abi::countOf(states.size(), "value") +
                      " from one step to the next");
     scans.resize(body.output_size() - states.size());
-    if (failed(findSources()) ||
-        failed(readList("scan_output_axes", scans.size(), outputAxes)) ||
-        failed(readList("scan_output_directions", scans.size(), outputTurns)) ||
-        failed(checkIterations(n, steps)))
-      return failure();
+    PARTITA_TRY(findSources());
+    PARTITA_TRY(readList("scan_output_axes", scans.size(), outputAxes));
+    PARTITA_TRY(readList("scan_output_directions", scans.size(), outputTurns));
+    PARTITA_TRY(checkIterations(n, steps));
     for (int64_t i = 0; i < steps; ++i)
-      if (failed(iterate(i)))
-        return failure();
+      PARTITA_TRY(iterate(i));
     return finish();
   }
 
@@ -242,18 +225,14 @@ private:
 
   LogicalResult findSources() {
     const auto count = static_cast<size_t>(walked);
-    if (failed(readList("scan_input_axes", count, axes)) ||
-        failed(readList("scan_input_directions", count, turns)))
-      return failure();
+    PARTITA_TRY(readList("scan_input_axes", count, axes));
+    PARTITA_TRY(readList("scan_input_directions", count, turns));
     for (size_t k = 0; k < count; ++k) {
       Value source = n.values[states.size() + k].tensor();
       if (!source)
         return n.error("input " + Twine(states.size() + k) +
                        " is no tensor, and cannot be walked along");
-      FailureOr<int64_t> axis = n.axis(axes[k], n.typeOf(source).getRank());
-      if (failed(axis))
-        return failure();
-      axes[k] = *axis;
+      axes[k] = PARTITA_TRY(n.axis(axes[k], n.typeOf(source).getRank()));
       sources.push_back(source);
       const int64_t size = n.shapeOf(source)[axes[k]];
       if (k > 0 && size != steps)
@@ -269,23 +248,20 @@ private:
     for (size_t k = 0; k < sources.size(); ++k)
       arguments.push_back(
           n.at(sources[k], axes[k], turns[k] ? steps - 1 - step : step));
-    auto results = n.source.importBody(body, arguments, std::to_string(step));
-    if (failed(results))
-      return failure();
-    for (auto [state, result] : zip(states, *results))
+    auto results =
+        PARTITA_TRY(n.source.importBody(body, arguments, std::to_string(step)));
+    for (auto [state, result] : zip(states, results))
       state = result;
     for (auto [k, values] : enumerate(scans)) {
       const size_t i = states.size() + k;
-      if (failed(collect(n, body.output(i), (*results)[i], values)))
-        return failure();
+      PARTITA_TRY(collect(n, body.output(i), results[i], values));
     }
     return success();
   }
 
   LogicalResult finish() {
     for (auto [i, state] : enumerate(states))
-      if (failed(n.result(i, state)))
-        return failure();
+      PARTITA_TRY(n.result(i, state));
     for (auto [k, values] : enumerate(scans)) {
       const size_t i = states.size() + k;
       if (outputTurns[k])

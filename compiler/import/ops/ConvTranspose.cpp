@@ -101,11 +101,8 @@ FailureOr<Transposed> readNode(NodeImport &n) {
     return n.error("kernel_shape differs from the shape of W");
   for (size_t i = 0; i < rank; ++i)
     t.extents.push_back((kernel[i + 2] - 1) * t.dilations[i] + 1);
-  FailureOr<Borders> borders =
-      getBorders(n, shape.drop_front(2), t.strides, t.extents);
-  if (failed(borders))
-    return failure();
-  t.borders = *borders;
+  t.borders =
+      PARTITA_TRY(getBorders(n, shape.drop_front(2), t.strides, t.extents));
   t.result = {shape[0], kernel[1] * t.groups};
   for (size_t i = 0; i < rank; ++i)
     t.result.push_back(t.strides[i] * (shape[i + 2] - 1) + t.borders.extra[i] +
@@ -209,9 +206,8 @@ Value convolvePhases(NodeImport &n, const Transposed &t) {
     cropLow[i + 2] = first * s - low;
     cropHigh[i + 2] = size - count * s - cropLow[i + 2];
   }
-  Value y = convolve(n, t.x, filters, blocks, before, after, Shape(rank, 1), 1);
-  if (!y)
-    return {};
+  Value y = PARTITA_TRY(
+      convolve(n, t.x, filters, blocks, before, after, Shape(rank, 1), 1));
   if (t.bias) {
     Shape channels;
     for (int64_t i = 0; i < phases * outputs; ++i)
@@ -249,17 +245,14 @@ bool suitsPhases(NodeImport &n, const Transposed &t) {
 }
 
 LogicalResult importConvTranspose(NodeImport &n) {
-  FailureOr<Transposed> t = readNode(n);
-  if (failed(t))
-    return failure();
+  Transposed t = PARTITA_TRY(readNode(n));
   // A sum of nothing.
-  if (nn::hasNoElements(t->x.getType()) ||
-      nn::hasNoElements(t->weights.getType())) {
-    Value none = n.splat(0, t->result, n.elementOf(t->x));
-    return n.result(0,
-                    t->bias ? n.broadcastDims(t->bias, {1}, t->result) : none);
+  if (nn::hasNoElements(t.x.getType()) ||
+      nn::hasNoElements(t.weights.getType())) {
+    Value none = n.splat(0, t.result, n.elementOf(t.x));
+    return n.result(0, t.bias ? n.broadcastDims(t.bias, {1}, t.result) : none);
   }
-  Value y = suitsPhases(n, *t) ? convolvePhases(n, *t) : convolveSpread(n, *t);
+  Value y = suitsPhases(n, t) ? convolvePhases(n, t) : convolveSpread(n, t);
   return y ? n.result(0, y) : failure();
 }
 

@@ -72,19 +72,14 @@ FailureOr<Equation> parseEquation(NodeImport &n) {
   Equation equation;
   std::map<char, int> counts;
   for (auto [term, input] : zip_equal(terms, n.inputs)) {
-    FailureOr<std::string> labels =
-        expandTerm(n, term, n.typeOf(input).getRank(), most);
-    if (failed(labels))
-      return failure();
-    for (char c : *labels)
+    std::string labels =
+        PARTITA_TRY(expandTerm(n, term, n.typeOf(input).getRank(), most));
+    for (char c : labels)
       ++counts[c];
-    equation.operands.push_back(*labels);
+    equation.operands.push_back(labels);
   }
   if (isExplicit) {
-    FailureOr<std::string> labels = expandTerm(n, right, -1, most);
-    if (failed(labels))
-      return failure();
-    equation.result = *labels;
+    equation.result = PARTITA_TRY(expandTerm(n, right, -1, most));
   } else {
     // In order: what '...' stands for, then labels that occur once.
     for (auto [label, count] : counts)
@@ -183,16 +178,14 @@ Value contract(NodeImport &n, Value x, std::string &labels, Value y,
 }
 
 LogicalResult importEinsum(NodeImport &n) {
-  FailureOr<Equation> equation = parseEquation(n);
-  if (failed(equation))
-    return failure();
+  Equation equation = PARTITA_TRY(parseEquation(n));
   Value all;
   std::string labels;
   for (auto [i, input] : enumerate(n.inputs)) {
-    std::string own = equation->operands[i], wanted = equation->result;
+    std::string own = equation.operands[i], wanted = equation.result;
     Value x = takeDiagonals(n, input, own);
     for (size_t later = i + 1; later < n.inputs.size(); ++later)
-      wanted += equation->operands[later];
+      wanted += equation.operands[later];
     if (!x)
       return failure();
     x = sumAway(n, x, own, wanted + labels);
@@ -207,7 +200,7 @@ LogicalResult importEinsum(NodeImport &n) {
     all = sumAway(n, all, labels, wanted);
   }
   Shape permutation;
-  for (char c : equation->result)
+  for (char c : equation.result)
     permutation.push_back(static_cast<int64_t>(labels.find(c)));
   return n.result(0, n.transpose(all, permutation));
 }

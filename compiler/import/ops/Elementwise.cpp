@@ -51,40 +51,32 @@ FailureOr<std::pair<Value, Value>> getOperands(NodeImport &n) {
       return failure();
     return std::pair(x, y);
   }
-  FailureOr<Shape> shape = n.broadcastShape({x, y});
-  if (failed(shape))
-    return failure();
-  x = n.broadcastTo(x, *shape);
-  y = n.broadcastTo(y, *shape);
+  Shape shape = PARTITA_TRY(n.broadcastShape({x, y}));
+  x = n.broadcastTo(x, shape);
+  y = n.broadcastTo(y, shape);
   if (!x || !y)
     return failure();
   return std::pair(x, y);
 }
 
 template <typename Op> LogicalResult importBinary(NodeImport &n) {
-  auto operands = getOperands(n);
-  if (failed(operands))
-    return failure();
-  return n.result(0, n.binary<Op>(operands->first, operands->second));
+  auto [x, y] = PARTITA_TRY(getOperands(n));
+  return n.result(0, n.binary<Op>(x, y));
 }
 
 template <nn::ComparePredicate predicate>
 LogicalResult importCompare(NodeImport &n) {
-  auto operands = getOperands(n);
-  if (failed(operands))
-    return failure();
-  return n.result(0, n.compare(predicate, operands->first, operands->second));
+  auto [x, y] = PARTITA_TRY(getOperands(n));
+  return n.result(0, n.compare(predicate, x, y));
 }
 
 /// All inputs in one shape, combined from left to right.
 FailureOr<Value> combineAll(NodeImport &n,
                             llvm::function_ref<Value(Value, Value)> combine) {
-  FailureOr<Shape> shape = n.broadcastShape(n.inputs);
-  if (failed(shape))
-    return failure();
-  Value all = n.broadcastTo(n.input(0), *shape);
+  Shape shape = PARTITA_TRY(n.broadcastShape(n.inputs));
+  Value all = n.broadcastTo(n.input(0), shape);
   for (Value input : ArrayRef(n.inputs).drop_front())
-    all = combine(all, n.broadcastTo(input, *shape));
+    all = combine(all, n.broadcastTo(input, shape));
   if (!all)
     return failure();
   return all;
@@ -97,24 +89,17 @@ template <typename Op> LogicalResult importVariadic(NodeImport &n) {
 }
 
 LogicalResult importMean(NodeImport &n) {
-  FailureOr<Value> sum = combineAll(
-      n, [&](Value x, Value y) { return n.binary<nn::AddOp>(x, y); });
-  if (failed(sum))
-    return failure();
-  Value count = n.splat(static_cast<double>(n.inputs.size()), *sum);
-  return n.result(0, n.binary<nn::DivOp>(*sum, count));
+  Value sum = PARTITA_TRY(combineAll(
+      n, [&](Value x, Value y) { return n.binary<nn::AddOp>(x, y); }));
+  Value count = n.splat(static_cast<double>(n.inputs.size()), sum);
+  return n.result(0, n.binary<nn::DivOp>(sum, count));
 }
 
 /// Python's remainder, with the sign of the divisor; with `fmod` C's, with that
 /// of the dividend.
 LogicalResult importMod(NodeImport &n) {
-  auto operands = getOperands(n);
-  if (failed(operands))
-    return failure();
-  auto [x, y] = *operands;
-  Value rem = n.binary<nn::RemOp>(x, y);
-  if (!rem)
-    return failure();
+  auto [x, y] = PARTITA_TRY(getOperands(n));
+  Value rem = PARTITA_TRY(n.binary<nn::RemOp>(x, y));
   if (n.intAttr("fmod", 0) != 0 || n.elementOf(x).isUnsignedInteger())
     return n.result(0, rem);
   Value zero = n.splat(0, x);
@@ -129,10 +114,7 @@ LogicalResult importMod(NodeImport &n) {
 /// The result has the type of the base. An integer base with a floating-point
 /// exponent is computed in f64, as NumPy does.
 LogicalResult importPow(NodeImport &n) {
-  auto operands = getOperands(n);
-  if (failed(operands))
-    return failure();
-  auto [x, y] = *operands;
+  auto [x, y] = PARTITA_TRY(getOperands(n));
   Type base = n.elementOf(x), exponent = n.elementOf(y);
   if (isa<IntegerType>(base) && isa<FloatType>(exponent)) {
     Type wide = n.b.getF64Type();
@@ -143,12 +125,10 @@ LogicalResult importPow(NodeImport &n) {
 }
 
 LogicalResult importWhere(NodeImport &n) {
-  FailureOr<Shape> shape = n.broadcastShape(n.inputs);
-  if (failed(shape))
-    return failure();
-  return n.result(0, n.select(n.broadcastTo(n.input(0), *shape),
-                              n.broadcastTo(n.input(1), *shape),
-                              n.broadcastTo(n.input(2), *shape)));
+  Shape shape = PARTITA_TRY(n.broadcastShape(n.inputs));
+  return n.result(0, n.select(n.broadcastTo(n.input(0), shape),
+                              n.broadcastTo(n.input(1), shape),
+                              n.broadcastTo(n.input(2), shape)));
 }
 
 /// A bound of Clip: an attribute before opset 11, then an optional scalar
@@ -183,10 +163,7 @@ LogicalResult importClip(NodeImport &n) {
 
 /// Zeros come in from either side.
 LogicalResult importBitShift(NodeImport &n) {
-  auto operands = getOperands(n);
-  if (failed(operands))
-    return failure();
-  auto [x, y] = *operands;
+  auto [x, y] = PARTITA_TRY(getOperands(n));
   std::string direction = n.stringAttr("direction", "");
   if (direction == "LEFT")
     return n.result(0, n.binary<nn::ShiftLeftOp>(x, y));

@@ -87,12 +87,10 @@ FailureOr<int64_t> getNumber(NodeImport &n, unsigned i, StringRef what,
                              int64_t byDefault) {
   if (!n.input(i))
     return byDefault;
-  FailureOr<Shape> values = n.constantInts(i, what);
-  if (failed(values))
-    return failure();
-  if (values->size() != 1)
+  Shape values = PARTITA_TRY(n.constantInts(i, what));
+  if (values.size() != 1)
     return n.error(what + " must be a single number");
-  return values->front();
+  return values.front();
 }
 
 LogicalResult importDFT(NodeImport &n) {
@@ -103,24 +101,17 @@ LogicalResult importDFT(NodeImport &n) {
        oneSided = n.intAttr("onesided", 0) != 0;
   if (rank < 2 || (shape.back() != 1 && shape.back() != 2))
     return n.error("the input's last dimension must be 1 or 2");
-  FailureOr<int64_t> given = n.opset < 20
-                                 ? FailureOr<int64_t>(n.intAttr("axis", 1))
-                                 : getNumber(n, 2, "axis", -2);
-  if (failed(given))
-    return failure();
-  FailureOr<int64_t> axis = n.axis(*given, rank);
-  if (failed(axis))
-    return failure();
-  if (*axis == rank - 1)
+  int64_t given =
+      PARTITA_TRY(n.opset < 20 ? FailureOr<int64_t>(n.intAttr("axis", 1))
+                               : getNumber(n, 2, "axis", -2));
+  int64_t axis = PARTITA_TRY(n.axis(given, rank));
+  if (axis == rank - 1)
     return n.error("the axis is that of real and imaginary parts");
-  int64_t present = shape[*axis];
-  FailureOr<int64_t> length = getNumber(
-      n, 1, "dft_length", inverse && oneSided ? 2 * (present - 1) : present);
-  if (failed(length))
-    return failure();
-  int64_t size = *length;
+  int64_t present = shape[axis];
+  int64_t size = PARTITA_TRY(getNumber(
+      n, 1, "dft_length", inverse && oneSided ? 2 * (present - 1) : present));
   if (size == 0 && !oneSided) {
-    shape[*axis] = 0;
+    shape[axis] = 0;
     shape.back() = 2;
     return n.result(0, n.splat(0, shape, n.elementOf(x)));
   }
@@ -129,10 +120,10 @@ LogicalResult importDFT(NodeImport &n) {
   // One-sided backward: the other side is the mirror image's conjugate.
   int64_t wanted = inverse && oneSided ? size / 2 + 1 : size;
   Shape low(rank, 0), high(rank, 0);
-  high[*axis] = wanted - present;
+  high[axis] = wanted - present;
   x = padOrCrop(n, x, low, high);
   Complex parts = split(n, x);
-  Shape permutation = toLast(rank - 1, *axis), back = fromLast(rank - 1, *axis);
+  Shape permutation = toLast(rank - 1, axis), back = fromLast(rank - 1, axis);
   auto permute = [&](Value v, const Shape &p) {
     return v ? n.transpose(v, p) : Value();
   };
@@ -172,25 +163,20 @@ LogicalResult importSTFT(NodeImport &n) {
   if (shape.size() != 3 || (shape[2] != 1 && shape[2] != 2))
     return n.error("the signal must have the shape [batch, length, 1 or 2]");
   signal = n.reshape(signal, shape);
-  FailureOr<int64_t> step = getNumber(n, 1, "frame_step", 0);
-  if (failed(step))
-    return failure();
+  int64_t step = PARTITA_TRY(getNumber(n, 1, "frame_step", 0));
   int64_t byDefault =
       window && n.typeOf(window).getRank() == 1 ? n.shapeOf(window)[0] : 0;
-  FailureOr<int64_t> length = getNumber(n, 3, "frame_length", byDefault);
-  if (failed(length))
-    return failure();
-  int64_t size = *length;
-  if (*step < 1 || size < 1 || size > shape[1] ||
+  int64_t size = PARTITA_TRY(getNumber(n, 3, "frame_length", byDefault));
+  if (step < 1 || size < 1 || size > shape[1] ||
       (window && n.shapeOf(window) != ArrayRef<int64_t>(size)))
     return n.error("frame_step, frame_length and window do not fit the signal");
-  int64_t frames = (shape[1] - size) / *step + 1;
+  int64_t frames = (shape[1] - size) / step + 1;
   if (frames * size > (1 << 24))
     return n.error("there are too many frames");
   Shape places;
   for (int64_t frame = 0; frame < frames; ++frame)
     for (int64_t i = 0; i < size; ++i)
-      places.push_back(frame * *step + i);
+      places.push_back(frame * step + i);
   Value framed = n.reshape(n.gather(signal, n.indices(places), 1),
                            {shape[0], frames, size, shape[2]});
   if (window)

@@ -82,9 +82,7 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
     for (int64_t m = 0; m < count; ++m)
       weights.push_back((1 - momentum) *
                         std::pow(momentum, static_cast<double>(count - 1 - m)));
-    Value samples = n.source.getSampleNumbers(n);
-    if (!samples)
-      return failure();
+    Value samples = PARTITA_TRY(n.source.getSampleNumbers(n));
     // Of the micro-batch: its first sample's number tells which it is.
     const auto size = static_cast<double>(n.shapeOf(samples)[0]);
     Value first = n.part(samples, 0, 0, 1);
@@ -102,9 +100,8 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
                                             weighted, Value(), IntegerAttr());
   Value old = running.getResult();
   Value kept = n.splat(std::pow(momentum, static_cast<double>(count)), old);
-  Value next = n.binary<nn::AddOp>(n.binary<nn::MulOp>(old, kept), sum);
-  if (!next)
-    return failure();
+  Value next =
+      PARTITA_TRY(n.binary<nn::AddOp>(n.binary<nn::MulOp>(old, kept), sum));
   n.source.statistics.push_back({running.getWeightAttr(), next});
   return success();
 }
@@ -196,11 +193,10 @@ LogicalResult importBatchNormalization(NodeImport &n) {
       // it.
       const double unbiased =
           static_cast<double>(measured) / static_cast<double>(measured - 1);
-      if (failed(learnStatistic(n, 3, mean, momentum)) ||
-          failed(learnStatistic(
-              n, 4, n.binary<nn::MulOp>(variance, n.splat(unbiased, variance)),
-              momentum)))
-        return failure();
+      PARTITA_TRY(learnStatistic(n, 3, mean, momentum));
+      PARTITA_TRY(learnStatistic(
+          n, 4, n.binary<nn::MulOp>(variance, n.splat(unbiased, variance)),
+          momentum));
     }
     centered = moments.centered;
   } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
@@ -246,19 +242,15 @@ LogicalResult importMeanVarianceNormalization(NodeImport &n) {
   const int64_t rank = n.typeOf(x).getRank();
   SmallVector<int64_t> dims;
   for (int64_t axis : n.intsAttr("axes").value_or(Shape{0, 2, 3})) {
-    FailureOr<int64_t> dim = n.axis(axis, rank);
-    if (failed(dim))
-      return failure();
-    dims.push_back(*dim);
+    dims.push_back(PARTITA_TRY(n.axis(axis, rank)));
   }
   llvm::sort(dims);
   if (std::adjacent_find(dims.begin(), dims.end()) != dims.end())
     return n.error("the attribute axes names a dimension twice");
   Moments m = makeMoments(n, x, dims);
   Value deviation = n.unary<nn::SqrtOp>(m.variance);
-  Value divisor = n.binary<nn::AddOp>(deviation, n.splat(1e-9, deviation));
-  if (!divisor)
-    return failure();
+  Value divisor =
+      PARTITA_TRY(n.binary<nn::AddOp>(deviation, n.splat(1e-9, deviation)));
   return n.result(
       0, n.binary<nn::DivOp>(m.centered, n.broadcastTo(divisor, n.shapeOf(x))));
 }
@@ -267,15 +259,13 @@ LogicalResult importLayerNormalization(NodeImport &n) {
   Value x = n.input(0);
   Type element = n.elementOf(x);
   int64_t rank = n.typeOf(x).getRank();
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -1), rank);
-  if (failed(axis))
-    return failure();
+  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -1), rank));
   // The moments are computed in a type of their own, f32 by default.
   Type wide = getElementType(n.b.getContext(),
                              n.intAttr("stash_type", onnx::TensorProto::FLOAT));
   if (!isa_and_present<FloatType>(wide))
     return n.error("the attribute stash_type names no floating-point type");
-  Moments m = makeMoments(n, n.cast(x, wide), to_vector(seq(*axis, rank)));
+  Moments m = makeMoments(n, n.cast(x, wide), to_vector(seq(axis, rank)));
   Value inverse =
       makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
   ArrayRef<int64_t> shape = n.shapeOf(x);
@@ -284,8 +274,7 @@ LogicalResult importLayerNormalization(NodeImport &n) {
   Value result = n.binary<nn::MulOp>(normal, n.broadcastTo(n.input(1), shape));
   if (Value bias = n.input(2))
     result = n.binary<nn::AddOp>(result, n.broadcastTo(bias, shape));
-  if (failed(n.result(0, result)))
-    return failure();
+  PARTITA_TRY(n.result(0, result));
   if (n.wantsOutput(1) && failed(n.result(1, m.mean)))
     return failure();
   return n.wantsOutput(2) ? n.result(2, inverse) : success();
@@ -336,17 +325,15 @@ template <bool log> LogicalResult importSoftmax(NodeImport &n) {
   Value x = n.input(0);
   ArrayRef<int64_t> shape = n.shapeOf(x);
   int64_t rank = shape.size();
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), rank);
-  if (failed(axis))
-    return failure();
+  int64_t axis =
+      PARTITA_TRY(n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), rank));
   auto softmax = [&](Value value, int64_t dim) {
     return n.make<nn::SoftmaxOp>(value.getType(), value, dim, log);
   };
-  if (n.opset >= 13 || *axis == rank - 1)
-    return n.result(0, softmax(x, *axis));
+  if (n.opset >= 13 || axis == rank - 1)
+    return n.result(0, softmax(x, axis));
   Value matrix = n.reshape(
-      x, {product(shape.take_front(*axis)), product(shape.drop_front(*axis))});
+      x, {product(shape.take_front(axis)), product(shape.drop_front(axis))});
   return n.result(0, n.reshape(softmax(matrix, 1), shape));
 }
 

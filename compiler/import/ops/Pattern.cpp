@@ -54,27 +54,23 @@ LogicalResult importEyeLike(NodeImport &n) {
 
 LogicalResult importOneHot(NodeImport &n) {
   Value indices = n.input(0), values = n.input(2);
-  FailureOr<SmallVector<double>> depth = n.constantFloats(1, "depth");
-  if (failed(depth))
-    return failure();
-  if (depth->size() != 1 || !(depth->front() >= 0 && depth->front() < 1e9))
+  auto depth = PARTITA_TRY(n.constantFloats(1, "depth"));
+  if (depth.size() != 1 || !(depth.front() >= 0 && depth.front() < 1e9))
     return n.error("depth must be a single number, not negative");
   if (n.typeOf(values).getRank() != 1 || n.typeOf(values).getNumElements() != 2)
     return n.error("values must hold two numbers");
-  int64_t size = static_cast<int64_t>(depth->front());
+  int64_t size = static_cast<int64_t>(depth.front());
   Shape shape(n.shapeOf(indices));
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", -1), static_cast<int64_t>(shape.size()) + 1);
-  if (failed(axis))
-    return failure();
-  shape.insert(shape.begin() + *axis, size);
+  int64_t axis = PARTITA_TRY(
+      n.axis(n.intAttr("axis", -1), static_cast<int64_t>(shape.size()) + 1));
+  shape.insert(shape.begin() + axis, size);
   Shape dims;
   for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)
-    if (i != *axis)
+    if (i != axis)
       dims.push_back(i);
   Value hot = n.broadcastDims(wrapIndex(n, indices, size), dims, shape);
   Value isHot =
-      n.compare(nn::ComparePredicate::eq, hot, makeIota(n, shape, *axis));
+      n.compare(nn::ComparePredicate::eq, hot, makeIota(n, shape, axis));
   auto pick = [&](int64_t i) {
     return n.broadcastTo(n.at(values, 0, i), shape);
   };
@@ -87,34 +83,30 @@ template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
   Type element = n.elementOf(x);
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
-  FailureOr<Shape> given = n.constantInts(1, "axis");
-  if (failed(given))
-    return failure();
-  if (given->size() != 1)
+  Shape given = PARTITA_TRY(n.constantInts(1, "axis"));
+  if (given.size() != 1)
     return n.error("axis must be a single number");
-  FailureOr<int64_t> axis = n.axis(given->front(), rank);
-  if (failed(axis))
-    return failure();
-  int64_t size = shape[*axis];
+  int64_t axis = PARTITA_TRY(n.axis(given.front(), rank));
+  int64_t size = shape[axis];
   if (product(shape) == 0)
     return n.result(0, x);
   bool reversed = n.intAttr("reverse", 0) != 0;
-  Value from = toOrdered(n, reversed ? n.reverse(x, {*axis}) : x,
+  Value from = toOrdered(n, reversed ? n.reverse(x, {axis}) : x,
                          /*compared=*/false);
   if (n.intAttr("exclusive", 0) != 0) {
     // The neutral element comes first, and the last one to nothing.
     Shape zeros(rank, 0), low(zeros);
-    low[*axis] = 1;
+    low[axis] = 1;
     Value neutral =
         n.splat(kind == nn::ReduceKind::sum ? 0 : 1, {}, n.elementOf(from));
-    from = n.pad(n.part(from, *axis, 0, size - 1), neutral, low, zeros);
+    from = n.pad(n.part(from, axis, 0, size - 1), neutral, low, zeros);
   }
   if (!from)
     return failure();
   Value all =
-      fromOrdered(n, n.make<nn::ScanOp>(from.getType(), kind, from, *axis),
+      fromOrdered(n, n.make<nn::ScanOp>(from.getType(), kind, from, axis),
                   element, /*compared=*/false);
-  return n.result(0, reversed ? n.reverse(all, {*axis}) : all);
+  return n.result(0, reversed ? n.reverse(all, {axis}) : all);
 }
 
 const OpRow patternOps[] = {

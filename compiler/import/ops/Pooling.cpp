@@ -82,21 +82,17 @@ Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
 
 LogicalResult importMaxPool(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<Window> window = getPoolWindow(n);
-  if (failed(window))
-    return failure();
-  FailureOr<FullWindow> full = expandWindow(n, *window);
-  if (failed(full))
-    return failure();
+  Window window = PARTITA_TRY(getPoolWindow(n));
+  FullWindow full = PARTITA_TRY(expandWindow(n, window));
   if (n.wantsOutput(1)) {
-    for (auto [i, kernel] : enumerate(window->kernel))
-      if (window->low[i] >= (kernel - 1) * window->dilations[i] + 1)
+    for (auto [i, kernel] : enumerate(window.kernel))
+      if (window.low[i] >= (kernel - 1) * window.dilations[i] + 1)
         return n.error("a window lies in the border alone, so that its maximum "
                        "has no index");
-    auto type = RankedTensorType::get(full->type.getShape(), n.b.getI32Type());
-    Value chosen = n.make<nn::WindowArgMaxOp>(type, x, full->kernel,
-                                              full->strides, full->dilations,
-                                              full->low, full->high, Value());
+    auto type = RankedTensorType::get(full.type.getShape(), n.b.getI32Type());
+    Value chosen = n.make<nn::WindowArgMaxOp>(type, x, full.kernel,
+                                              full.strides, full.dilations,
+                                              full.low, full.high, Value());
     Value indices;
     if (auto op = chosen.getDefiningOp<nn::WindowArgMaxOp>()) {
       ImplicitLocOpBuilder b(n.loc, n.b);
@@ -106,10 +102,9 @@ LogicalResult importMaxPool(NodeImport &n) {
     }
     if (n.intAttr("storage_order", 0) != 0)
       indices = toColumnMajor(n, indices, n.shapeOf(x).drop_front(2));
-    if (failed(n.result(1, indices)))
-      return failure();
+    PARTITA_TRY(n.result(1, indices));
   }
-  return n.result(0, reduceWindows(n, nn::ReduceKind::max, x, *full));
+  return n.result(0, reduceWindows(n, nn::ReduceKind::max, x, full));
 }
 
 /// More positions than this have no table of divisors.
@@ -147,13 +142,9 @@ FailureOr<Shape> countElements(NodeImport &n, const Window &window, size_t dim,
 
 LogicalResult importAveragePool(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<Window> window = getPoolWindow(n);
-  if (failed(window))
-    return failure();
-  FailureOr<FullWindow> full = expandWindow(n, *window);
-  if (failed(full))
-    return failure();
-  Value sum = reduceWindows(n, nn::ReduceKind::sum, x, *full);
+  Window window = PARTITA_TRY(getPoolWindow(n));
+  FullWindow full = PARTITA_TRY(expandWindow(n, window));
+  Value sum = reduceWindows(n, nn::ReduceKind::sum, x, full);
   bool withBorder = n.intAttr("count_include_pad", 0) != 0;
   // The count is a product over dimensions: one number, times a table along
   // those where it changes.
@@ -161,16 +152,14 @@ LogicalResult importAveragePool(NodeImport &n) {
   SmallVector<SmallVector<double>> changing;
   Shape dims, sizes;
   for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
-    FailureOr<Shape> counts = countElements(n, *window, i, size, withBorder);
-    if (failed(counts))
-      return failure();
-    if (all_equal(*counts)) {
-      uniform *= counts->empty() ? 1 : static_cast<double>(counts->front());
+    Shape counts = PARTITA_TRY(countElements(n, window, i, size, withBorder));
+    if (all_equal(counts)) {
+      uniform *= counts.empty() ? 1 : static_cast<double>(counts.front());
       continue;
     }
-    changing.emplace_back(counts->begin(), counts->end());
+    changing.emplace_back(counts.begin(), counts.end());
     dims.push_back(static_cast<int64_t>(i) + 2);
-    sizes.push_back(static_cast<int64_t>(counts->size()));
+    sizes.push_back(static_cast<int64_t>(counts.size()));
   }
   if (changing.empty())
     return n.result(0, n.binary<nn::DivOp>(sum, n.splat(uniform, sum)));
@@ -195,7 +184,7 @@ LogicalResult importAveragePool(NodeImport &n) {
       table = table ? n.binary<nn::MulOp>(table, along) : along;
     }
   }
-  Value divisor = n.broadcastDims(table, dims, full->type.getShape());
+  Value divisor = n.broadcastDims(table, dims, full.type.getShape());
   return n.result(0, n.binary<nn::DivOp>(sum, divisor));
 }
 
@@ -249,39 +238,29 @@ double getOrder(NodeImport &n) {
 }
 
 LogicalResult importLpPool(NodeImport &n) {
-  FailureOr<Window> window = getPoolWindow(n);
-  if (failed(window))
-    return failure();
-  FailureOr<FullWindow> full = expandWindow(n, *window);
-  if (failed(full))
-    return failure();
+  Window window = PARTITA_TRY(getPoolWindow(n));
+  FullWindow full = PARTITA_TRY(expandWindow(n, window));
   double p = getOrder(n);
-  Value powers = makePower(n, n.input(0), p);
-  if (!powers)
-    return failure();
+  Value powers = PARTITA_TRY(makePower(n, n.input(0), p));
   return n.result(
-      0, makeRoot(n, reduceWindows(n, nn::ReduceKind::sum, powers, *full), p));
+      0, makeRoot(n, reduceWindows(n, nn::ReduceKind::sum, powers, full), p));
 }
 
 LogicalResult importGlobalLpPool(NodeImport &n) {
-  FailureOr<Shape> dims = getSpatialDims(n);
-  if (failed(dims))
-    return failure();
+  Shape dims = PARTITA_TRY(getSpatialDims(n));
   double p = getOrder(n);
-  Value sum = n.reduce(nn::ReduceKind::sum, makePower(n, n.input(0), p), *dims,
+  Value sum = n.reduce(nn::ReduceKind::sum, makePower(n, n.input(0), p), dims,
                        /*keep=*/true);
   return n.result(0, makeRoot(n, sum, p));
 }
 
 LogicalResult importLpNormalization(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", -1), n.typeOf(x).getRank());
-  if (failed(axis))
-    return failure();
+  int64_t axis =
+      PARTITA_TRY(n.axis(n.intAttr("axis", -1), n.typeOf(x).getRank()));
   double p = getOrder(n);
   Value norm = makeRoot(
-      n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {*axis}, true), p);
+      n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {axis}, true), p);
   // Of nothing but zeros, zeros.
   Value isZero = n.compare(nn::ComparePredicate::eq, norm, n.splat(0, norm));
   norm = n.select(isZero, n.splat(1, norm), norm);
@@ -298,9 +277,7 @@ LogicalResult importLRN(NodeImport &n) {
   window[1] = size;
   low[1] = (size - 1) / 2;
   high[1] = size - 1 - low[1];
-  Value squares = n.binary<nn::MulOp>(x, x);
-  if (!squares)
-    return failure();
+  Value squares = PARTITA_TRY(n.binary<nn::MulOp>(x, x));
   Value sum = n.make<nn::WindowReduceOp>(
       n.typeOf(x), nn::ReduceKind::sum, squares, window, ones, ones, low, high);
   double alpha = n.floatAttr("alpha", 1e-4) / static_cast<double>(size);

@@ -29,24 +29,22 @@ Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
   int64_t rank = shape.size(), block = n.intAttr("block_size", 0);
   if (type.getNumElements() == 1 && block == 0)
     return n.broadcastTo(n.reshape(parameter, {}), shape);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 1), rank);
-  if (failed(axis))
-    return {};
+  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", 1), rank));
   if (block == 0) {
-    if (type.getRank() == 1 && type.getDimSize(0) == shape[*axis])
-      return n.broadcastDims(parameter, {*axis}, shape);
+    if (type.getRank() == 1 && type.getDimSize(0) == shape[axis])
+      return n.broadcastDims(parameter, {axis}, shape);
   } else if (block > 0 && type.getRank() == rank) {
     Shape expected(shape), wide(shape), dims;
-    expected[*axis] = divideCeil(shape[*axis], block);
+    expected[axis] = divideCeil(shape[axis], block);
     if (type.getShape() == ArrayRef(expected)) {
-      wide[*axis] = expected[*axis];
-      wide.insert(wide.begin() + *axis + 1, block);
+      wide[axis] = expected[axis];
+      wide.insert(wide.begin() + axis + 1, block);
       for (int64_t i = 0; i < rank; ++i)
-        dims.push_back(i <= *axis ? i : i + 1);
+        dims.push_back(i <= axis ? i : i + 1);
       Shape whole(shape);
-      whole[*axis] = expected[*axis] * block;
+      whole[axis] = expected[axis] * block;
       return n.part(n.reshape(n.broadcastDims(parameter, dims, wide), whole),
-                    *axis, 0, shape[*axis]);
+                    axis, 0, shape[axis]);
     }
   }
   return n.refuse(what + " does not fit the tensor, its axis and block_size");
@@ -125,9 +123,8 @@ LogicalResult importDequantizeLinear(NodeImport &n) {
         n.cast(spreadParameter(n, zero, shape, "x_zero_point"), exact));
   }
   Value factor = n.cast(spreadParameter(n, scale, shape, "x_scale"), wide);
-  Value result = n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element);
-  if (!result)
-    return failure();
+  Value result = PARTITA_TRY(
+      n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element));
   FailureOr<int64_t> axis =
       n.axis(n.typeOf(scale).getNumElements() == 1 ? 0 : n.intAttr("axis", 1),
              std::max<int64_t>(shape.size(), 1));
@@ -214,13 +211,11 @@ Value matMulIntegers(NodeImport &n, int x, int xZero, int y, int yZero) {
   auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
   if (n.shapeOf(a).empty() || n.shapeOf(b).empty())
     return multiply(a, b); // which says that this cannot be
-  FailureOr<Value> integers =
-      dotIntegers(n, {a, n.input(xZero)}, {b, n.input(yZero)}, columnDim(n, a),
-                  rowDim(n, b), multiply);
-  if (failed(integers))
-    return {};
-  if (*integers)
-    return *integers;
+  Value integers =
+      PARTITA_TRY(dotIntegers(n, {a, n.input(xZero)}, {b, n.input(yZero)},
+                              columnDim(n, a), rowDim(n, b), multiply));
+  if (integers)
+    return integers;
   Factor left{subtractZero(n, a, n.input(xZero), rowDim(n, a)),
               boundOf(n, a, n.input(xZero)), columnDim(n, a)};
   Factor right{subtractZero(n, b, n.input(yZero), columnDim(n, b)),
@@ -232,12 +227,10 @@ Value matMulIntegers(NodeImport &n, int x, int xZero, int y, int yZero) {
 Value convIntegers(NodeImport &n, int x, int xZero, int weights,
                    int weightsZero) {
   Value a = n.input(x), b = n.input(weights);
-  FailureOr<Value> integers =
-      convolveIntegers(n, {a, n.input(xZero)}, {b, n.input(weightsZero)});
-  if (failed(integers))
-    return {};
-  if (*integers)
-    return *integers;
+  Value integers = PARTITA_TRY(
+      convolveIntegers(n, {a, n.input(xZero)}, {b, n.input(weightsZero)}));
+  if (integers)
+    return integers;
   Factor left{subtractZero(n, a, n.input(xZero), -1),
               boundOf(n, a, n.input(xZero)), 1};
   Factor right{subtractZero(n, b, n.input(weightsZero), 0),
@@ -300,9 +293,7 @@ LogicalResult requantize(NodeImport &n, Value product, int64_t xDim,
 }
 
 LogicalResult importQLinearMatMul(NodeImport &n) {
-  Value product = matMulIntegers(n, 0, 2, 3, 5);
-  if (!product)
-    return failure();
+  Value product = PARTITA_TRY(matMulIntegers(n, 0, 2, 3, 5));
   return requantize(n, product, rowDim(n, product), columnDim(n, product));
 }
 

@@ -19,11 +19,9 @@ namespace {
 /// or last place.
 Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  Value best =
+  Value best = PARTITA_TRY(
       n.reduce(largest ? nn::ReduceKind::max : nn::ReduceKind::min, x, {dim},
-               /*keep=*/true);
-  if (!best)
-    return {};
+               /*keep=*/true));
   Value isWorse =
       n.compare(largest ? nn::ComparePredicate::lt : nn::ComparePredicate::gt,
                 x, n.broadcastTo(best, shape));
@@ -37,24 +35,23 @@ Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
 
 template <bool largest> LogicalResult importArg(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> dim = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
-  if (failed(dim))
-    return failure();
+  int64_t dim =
+      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
   Shape shape(n.shapeOf(x));
   bool isKept = n.intAttr("keepdims", 1) != 0;
-  if (shape[*dim] == 0) {
-    shape[*dim] = 1;
+  if (shape[dim] == 0) {
+    shape[dim] = 1;
     if (product(shape) != 0)
       return n.error("there is nothing to choose from along axis " +
-                     Twine(*dim));
+                     Twine(dim));
     if (!isKept)
-      shape.erase(shape.begin() + *dim);
+      shape.erase(shape.begin() + dim);
     return n.result(0, n.splat(0, shape, n.b.getI64Type()));
   }
   bool last = n.intAttr("select_last_index", 0) != 0;
-  Value result = makeArg(n, x, *dim, largest, last);
+  Value result = makeArg(n, x, dim, largest, last);
   if (!isKept) {
-    shape.erase(shape.begin() + *dim);
+    shape.erase(shape.begin() + dim);
     result = n.reshape(result, shape);
   }
   return n.result(0, result);
@@ -65,11 +62,8 @@ template <bool largest> LogicalResult importArg(NodeImport &n) {
 LogicalResult importHardmax(NodeImport &n) {
   Value x = n.input(0);
   Shape shape(n.shapeOf(x));
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), shape.size());
-  if (failed(axis))
-    return failure();
-  int64_t dim = *axis;
+  int64_t dim = PARTITA_TRY(
+      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), shape.size()));
   if (n.opset < 13) {
     x = n.reshape(x, {product(ArrayRef(shape).take_front(dim)),
                       product(ArrayRef(shape).drop_front(dim))});
@@ -77,9 +71,7 @@ LogicalResult importHardmax(NodeImport &n) {
   }
   if (n.shapeOf(x)[dim] == 0)
     return n.result(0, n.input(0));
-  Value arg = makeArg(n, x, dim, /*largest=*/true, /*last=*/false);
-  if (!arg)
-    return failure();
+  Value arg = PARTITA_TRY(makeArg(n, x, dim, /*largest=*/true, /*last=*/false));
   Value isArg =
       n.compare(nn::ComparePredicate::eq, makeIota(n, n.shapeOf(x), dim),
                 n.broadcastTo(arg, n.shapeOf(x)));
@@ -91,20 +83,17 @@ LogicalResult importHardmax(NodeImport &n) {
 LogicalResult importTopK(NodeImport &n) {
   Value x = n.input(0);
   int64_t rank = n.typeOf(x).getRank();
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -1), rank);
-  if (failed(axis))
-    return failure();
-  FailureOr<Shape> k = n.opset < 10 ? FailureOr<Shape>(Shape{n.intAttr("k", 0)})
-                                    : n.constantInts(1, "K");
-  if (failed(k))
-    return failure();
-  int64_t size = n.shapeOf(x)[*axis];
-  if (k->size() != 1 || k->front() < 0 || k->front() > size)
+  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -1), rank));
+  Shape k =
+      PARTITA_TRY(n.opset < 10 ? FailureOr<Shape>(Shape{n.intAttr("k", 0)})
+                               : n.constantInts(1, "K"));
+  int64_t size = n.shapeOf(x)[axis];
+  if (k.size() != 1 || k.front() < 0 || k.front() > size)
     return n.error("K must be a number from 0 to the size of the axis, " +
                    Twine(size));
-  int64_t count = k->front();
+  int64_t count = k.front();
 
-  Value row = n.transpose(x, toLast(rank, *axis));
+  Value row = n.transpose(x, toLast(rank, axis));
   Shape chosen(n.shapeOf(row));
   chosen.back() = count;
   int64_t rows = product(ArrayRef(chosen).drop_back());
@@ -121,9 +110,8 @@ LogicalResult importTopK(NodeImport &n) {
     values = n.make<nn::GatherElementsOp>(
         RankedTensorType::get(chosen, n.elementOf(x)), row, indices, rank - 1);
   }
-  if (failed(n.result(0, n.transpose(values, fromLast(rank, *axis)))))
-    return failure();
-  return n.result(1, n.transpose(indices, fromLast(rank, *axis)));
+  PARTITA_TRY(n.result(0, n.transpose(values, fromLast(rank, axis))));
+  return n.result(1, n.transpose(indices, fromLast(rank, axis)));
 }
 
 const OpRow rankingOps[] = {

@@ -24,11 +24,9 @@ FailureOr<int64_t> getBlockSize(NodeImport &n) {
 
 LogicalResult importDepthToSpace(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> size = getBlockSize(n);
-  if (failed(size))
-    return failure();
+  int64_t s = PARTITA_TRY(getBlockSize(n));
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  int64_t s = *size, depth = shape[1] / (s * s);
+  int64_t depth = shape[1] / (s * s);
   if (shape[1] % (s * s) != 0)
     return n.error(Twine(shape[1]) + " channels are no blocks of " +
                    Twine(s * s));
@@ -49,11 +47,9 @@ LogicalResult importDepthToSpace(NodeImport &n) {
 
 LogicalResult importSpaceToDepth(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> size = getBlockSize(n);
-  if (failed(size))
-    return failure();
+  int64_t s = PARTITA_TRY(getBlockSize(n));
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  int64_t s = *size, height = shape[2] / s, width = shape[3] / s;
+  int64_t height = shape[2] / s, width = shape[3] / s;
   if (shape[2] % s != 0 || shape[3] % s != 0)
     return n.error("the image does not divide into blocks of " + Twine(s));
   std::string mode = n.stringAttr("mode", "DCR");
@@ -84,9 +80,7 @@ LogicalResult importReverseSequence(NodeImport &n) {
       n.broadcastDims(n.cast(lengths, n.b.getI64Type()), {batch}, shape);
   Value isInside = n.compare(nn::ComparePredicate::lt, place, length);
   Value mirrored = addNumber(n, n.binary<nn::SubOp>(length, place), -1);
-  Value from = n.select(isInside, mirrored, place);
-  if (!from)
-    return failure();
+  Value from = PARTITA_TRY(n.select(isInside, mirrored, place));
   if (llvm::is_contained(shape, 0))
     return n.result(0, x);
   return n.result(0, n.make<nn::GatherElementsOp>(n.typeOf(x), x, from, time));
@@ -149,21 +143,15 @@ LogicalResult importCol2Im(NodeImport &n) {
 /// Chooses by a condition that is known when compiling.
 LogicalResult importCompress(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<Shape> condition = n.constantInts(1, "condition");
-  if (failed(condition))
-    return failure();
+  Shape condition = PARTITA_TRY(n.constantInts(1, "condition"));
   int64_t dim = 0;
   if (n.attr("axis")) {
-    FailureOr<int64_t> axis =
-        n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
-    if (failed(axis))
-      return failure();
-    dim = *axis;
+    dim = PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
   } else {
     x = n.reshape(x, {n.typeOf(x).getNumElements()});
   }
   Shape chosen;
-  for (auto [i, keep] : enumerate(*condition))
+  for (auto [i, keep] : enumerate(condition))
     if (keep && static_cast<int64_t>(i) < n.shapeOf(x)[dim])
       chosen.push_back(static_cast<int64_t>(i));
   return n.result(0, n.gather(x, n.indices(chosen), dim));
@@ -172,12 +160,10 @@ LogicalResult importCompress(NodeImport &n) {
 /// Of a tensor that is known when compiling: how many there are is a shape.
 LogicalResult importNonZero(NodeImport &n) {
   Shape shape(n.shapeOf(n.input(0)));
-  FailureOr<SmallVector<double>> values = n.constantFloats(0, "X");
-  if (failed(values))
-    return failure();
+  auto values = PARTITA_TRY(n.constantFloats(0, "X"));
   int64_t rank = shape.size();
   SmallVector<Shape> places(rank);
-  for (auto [i, value] : enumerate(*values)) {
+  for (auto [i, value] : enumerate(values)) {
     if (value == 0)
       continue;
     int64_t rest = static_cast<int64_t>(i);

@@ -154,8 +154,7 @@ LogicalResult importNoSteps(NodeImport &n, const Inputs &in, int64_t states,
   Shape shape = {0, in.directions, in.batch, in.size};
   if (batchFirst)
     shape = {in.batch, 0, in.directions, in.size};
-  if (failed(n.result(0, n.splat(0, shape, element))))
-    return failure();
+  PARTITA_TRY(n.result(0, n.splat(0, shape, element)));
   for (int64_t i = 0; i < states; ++i) {
     Value state = i == 0 ? in.initial : in.initialCell;
     if (!state)
@@ -163,8 +162,7 @@ LogicalResult importNoSteps(NodeImport &n, const Inputs &in, int64_t states,
                       n.elementOf(in.hidden));
     if (batchFirst)
       state = n.transpose(state, {1, 0, 2});
-    if (failed(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element))))
-      return failure();
+    PARTITA_TRY(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element)));
   }
   return success();
 }
@@ -181,36 +179,32 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
     reversed = {false, true};
   else
     return n.error("the attribute direction is '" + direction + "'");
-  FailureOr<Inputs> in = getInputs(n, cell, batchFirst);
-  if (failed(in))
-    return failure();
-  int64_t d = in->directions, h = in->size, all = in->gates * h;
+  Inputs in = PARTITA_TRY(getInputs(n, cell, batchFirst));
+  int64_t d = in.directions, h = in.size, all = in.gates * h;
   if (d != static_cast<int64_t>(reversed.size()))
     return n.error("R has " + Twine(d) +
                    " directions, and the attribute "
                    "direction says " +
                    Twine(reversed.size()));
-  FailureOr<ArrayAttr> functions = getFunctions(n, cell, d);
-  if (failed(functions))
-    return failure();
+  ArrayAttr functions = PARTITA_TRY(getFunctions(n, cell, d));
   int64_t states = nn::RecurrentOp::getNumFinalStates(cell);
-  if (in->steps == 0)
-    return importNoSteps(n, *in, states, batchFirst);
+  if (in.steps == 0)
+    return importNoSteps(n, in, states, batchFirst);
   bool resetAfter =
       cell == Cell::gru && n.intAttr("linear_before_reset", 0) != 0;
 
   // What the inputs contribute, of all steps at once.
-  Value gates = makeDot(n, in->x, in->weights, 0, 2, 2);
+  Value gates = makeDot(n, in.x, in.weights, 0, 2, 2);
   Value hiddenBias;
-  if (resetAfter && !in->bias)
-    hiddenBias = n.splat(0, {d, h}, n.elementOf(in->hidden));
-  if (in->bias) {
-    Value ofInput = n.part(in->bias, 1, 0, all);
-    Value ofState = n.part(in->bias, 1, all, 2 * all);
+  if (resetAfter && !in.bias)
+    hiddenBias = n.splat(0, {d, h}, n.elementOf(in.hidden));
+  if (in.bias) {
+    Value ofInput = n.part(in.bias, 1, 0, all);
+    Value ofState = n.part(in.bias, 1, all, 2 * all);
     if (resetAfter) {
       hiddenBias = n.part(ofState, 1, 2 * h, all);
       ofState = n.concat({n.part(ofState, 1, 0, 2 * h),
-                          n.splat(0, {d, h}, n.elementOf(in->hidden))},
+                          n.splat(0, {d, h}, n.elementOf(in.hidden))},
                          1);
     }
     Value bias = n.binary<nn::AddOp>(ofInput, ofState);
@@ -220,28 +214,26 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
         gates, n.broadcastDims(bias, {2, 3}, n.shapeOf(gates)));
   }
   RankedTensorType type =
-      n.tensor({in->steps + states, d, in->batch, h}, n.elementOf(in->hidden));
+      n.tensor({in.steps + states, d, in.batch, h}, n.elementOf(in.hidden));
   if (!type || !gates)
     return failure();
   bool coupled = cell == Cell::lstm && n.intAttr("input_forget", 0) != 0;
   double clip = n.attr("clip") ? std::abs(n.floatAttr("clip", 0)) : 0;
   Value layer = nn::RecurrentOp::create(
-      n.b, n.loc, type, cell, gates, in->hidden, in->lengths, in->initial,
-      in->initialCell, in->peepholes, hiddenBias, reversed, *functions, coupled,
+      n.b, n.loc, type, cell, gates, in.hidden, in.lengths, in.initial,
+      in.initialCell, in.peepholes, hiddenBias, reversed, functions, coupled,
       APFloat(clip));
 
   Type element = n.elementOf(n.input(0));
-  Value y = n.part(layer, 0, 0, in->steps);
+  Value y = n.part(layer, 0, 0, in.steps);
   if (batchFirst)
     y = n.transpose(y, {2, 0, 1, 3});
-  if (failed(n.result(0, n.cast(y, element))))
-    return failure();
+  PARTITA_TRY(n.result(0, n.cast(y, element)));
   for (int64_t i = 0; i < states; ++i) {
-    Value state = n.at(layer, 0, in->steps + i);
+    Value state = n.at(layer, 0, in.steps + i);
     if (batchFirst)
       state = n.transpose(state, {1, 0, 2});
-    if (failed(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element))))
-      return failure();
+    PARTITA_TRY(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element)));
   }
   return success();
 }

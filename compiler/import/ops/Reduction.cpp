@@ -30,10 +30,7 @@ FailureOr<Reduction> getReduction(NodeImport &n, int64_t inputSince = 18) {
   if (n.opset < inputSince) {
     given = n.intsAttr("axes").value_or(Shape());
   } else if (n.input(1)) {
-    FailureOr<Shape> axes = n.constantInts(1, "axes");
-    if (failed(axes))
-      return failure();
-    given = *axes;
+    given = PARTITA_TRY(n.constantInts(1, "axes"));
   }
   if (given.empty() && n.intAttr("noop_with_empty_axes", 0) != 0) {
     r.isIdentity = true;
@@ -43,10 +40,7 @@ FailureOr<Reduction> getReduction(NodeImport &n, int64_t inputSince = 18) {
     r.dims = to_vector(seq<int64_t>(0, rank));
     return r;
   }
-  FailureOr<Shape> axes = n.axes(given, rank);
-  if (failed(axes))
-    return failure();
-  r.dims = *axes;
+  r.dims = PARTITA_TRY(n.axes(given, rank));
   return r;
 }
 
@@ -56,12 +50,10 @@ LogicalResult importReduce(NodeImport &n, nn::ReduceKind kind,
                            int64_t inputSince,
                            llvm::function_ref<Value(Value)> before,
                            llvm::function_ref<Value(Value)> after) {
-  FailureOr<Reduction> r = getReduction(n, inputSince);
-  if (failed(r))
-    return failure();
+  Reduction r = PARTITA_TRY(getReduction(n, inputSince));
   Value x = before ? before(n.input(0)) : n.input(0);
-  if (!r->isIdentity)
-    x = n.reduce(kind, x, r->dims, r->keep);
+  if (!r.isIdentity)
+    x = n.reduce(kind, x, r.dims, r.keep);
   return n.result(0, after ? after(x) : x);
 }
 
@@ -78,11 +70,9 @@ LogicalResult importPlain(NodeImport &n) {
 }
 
 LogicalResult importReduceMean(NodeImport &n) {
-  FailureOr<Reduction> r = getReduction(n);
-  if (failed(r))
-    return failure();
-  return n.result(0, r->isIdentity ? n.input(0)
-                                   : n.mean(n.input(0), r->dims, r->keep));
+  Reduction r = PARTITA_TRY(getReduction(n));
+  return n.result(0, r.isIdentity ? n.input(0)
+                                  : n.mean(n.input(0), r.dims, r.keep));
 }
 
 LogicalResult importReduceL1(NodeImport &n) {
@@ -124,19 +114,16 @@ LogicalResult importReduceLogSum(NodeImport &n) {
 
 /// max + log(sum(exp(x - max))): exp cannot overflow.
 LogicalResult importReduceLogSumExp(NodeImport &n) {
-  FailureOr<Reduction> r = getReduction(n);
-  if (failed(r))
-    return failure();
+  Reduction r = PARTITA_TRY(getReduction(n));
   Value x = n.input(0);
-  if (r->isIdentity)
+  if (r.isIdentity)
     return n.result(0, x);
   Type element = n.elementOf(x);
   bool isFloat = isa<FloatType>(element);
   if (!isFloat)
     x = n.cast(x, n.b.getF64Type());
-  Value max = n.reduce(nn::ReduceKind::max, x, r->dims, /*keep=*/true);
-  if (!max)
-    return failure();
+  Value max =
+      PARTITA_TRY(n.reduce(nn::ReduceKind::max, x, r.dims, /*keep=*/true));
   // Infinity minus infinity is no number; an infinite maximum is not
   // subtracted.
   Value isFinite = n.compare(nn::ComparePredicate::eq,
@@ -144,14 +131,12 @@ LogicalResult importReduceLogSumExp(NodeImport &n) {
   max = n.select(isFinite, max, n.splat(0, max));
   Value exp = n.unary<nn::ExpOp>(
       n.binary<nn::SubOp>(x, n.broadcastTo(max, n.shapeOf(x))));
-  Value sum = n.reduce(nn::ReduceKind::sum, exp, r->dims, /*keep=*/true);
-  Value result = n.binary<nn::AddOp>(n.unary<nn::LogOp>(sum), max);
-  if (!result)
-    return failure();
-  if (!r->keep) {
+  Value sum = n.reduce(nn::ReduceKind::sum, exp, r.dims, /*keep=*/true);
+  Value result = PARTITA_TRY(n.binary<nn::AddOp>(n.unary<nn::LogOp>(sum), max));
+  if (!r.keep) {
     Shape shape;
     for (auto [i, size] : enumerate(n.shapeOf(x)))
-      if (!is_contained(r->dims, static_cast<int64_t>(i)))
+      if (!is_contained(r.dims, static_cast<int64_t>(i)))
         shape.push_back(size);
     result = n.reshape(result, shape);
   }

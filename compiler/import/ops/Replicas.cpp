@@ -120,18 +120,15 @@ LogicalResult importAllReduce(NodeImport &n) {
 }
 
 LogicalResult importAllSum(NodeImport &n) {
-  if (failed(checkReduction(n, Combination::sum, n.elementOf(n.input(0)))))
-    return failure();
+  PARTITA_TRY(checkReduction(n, Combination::sum, n.elementOf(n.input(0))));
   markCrossing(n);
   return n.result(0, allReduce(n, n.input(0), Combination::sum));
 }
 
 LogicalResult importAllGather(NodeImport &n) {
-  FailureOr<int64_t> dim = getAxis(n, "axis");
-  if (failed(dim))
-    return failure();
+  int64_t dim = PARTITA_TRY(getAxis(n, "axis"));
   markCrossing(n);
-  return n.result(0, allGather(n, n.input(0), *dim));
+  return n.result(0, allGather(n, n.input(0), dim));
 }
 
 LogicalResult importAllToAll(NodeImport &n) {
@@ -145,9 +142,7 @@ LogicalResult importAllToAll(NodeImport &n) {
   Shape shape(n.shapeOf(x));
   shape[*split] /= replicas;
   shape[*concat] *= replicas;
-  RankedTensorType type = n.tensor(shape, n.elementOf(x));
-  if (!type)
-    return failure();
+  RankedTensorType type = PARTITA_TRY(n.tensor(shape, n.elementOf(x)));
   if (staysHere(n, x))
     return n.result(0, keep(n, x, type));
   return n.result(0, Value(dist::ReplicaAllToAllOp::create(
@@ -195,11 +190,9 @@ public:
   explicit MapImport(NodeImport &n) : n(n), body(n.attr("body")->g()) {}
 
   LogicalResult gather() {
-    if (failed(computeOwn()))
-      return failure();
+    PARTITA_TRY(computeOwn());
     for (auto [i, value] : enumerate(results)) {
-      if (failed(n.result(i, n.part(allGather(n, value, 0), 0, 0, elements))))
-        return failure();
+      PARTITA_TRY(n.result(i, n.part(allGather(n, value, 0), 0, 0, elements)));
     }
     return success();
   }
@@ -209,9 +202,8 @@ public:
     if (failed(kind) || failed(computeOwn()))
       return failure();
     for (auto [i, value] : enumerate(results)) {
-      if (failed(checkReduction(n, *kind, n.elementOf(value))) ||
-          failed(n.result(i, combine(value, *kind))))
-        return failure();
+      PARTITA_TRY(checkReduction(n, *kind, n.elementOf(value)));
+      PARTITA_TRY(n.result(i, combine(value, *kind)));
     }
     return success();
   }
@@ -241,8 +233,7 @@ private:
       lists.push_back(shard(n, fillUp(list), 0));
     SmallVector<SmallVector<Value>> rows(body.output_size());
     for (int64_t element = 0; element < each; ++element)
-      if (failed(compute(lists, element, rows)))
-        return failure();
+      PARTITA_TRY(compute(lists, element, rows));
     for (ArrayRef<Value> values : rows) {
       results.push_back(n.stack(values, 0));
       if (!results.back())
@@ -256,10 +247,9 @@ private:
     SmallVector<ModelValue> arguments;
     for (Value list : lists)
       arguments.push_back(n.at(list, 0, element));
-    auto made = n.source.importBody(body, arguments, std::to_string(element));
-    if (failed(made))
-      return failure();
-    for (auto [k, value] : enumerate(*made)) {
+    auto made = PARTITA_TRY(
+        n.source.importBody(body, arguments, std::to_string(element)));
+    for (auto [k, value] : enumerate(made)) {
       if (!value.tensor())
         return n.error("'" + body.output(static_cast<int>(k)).name() +
                        "' is no tensor");

@@ -39,15 +39,14 @@ FailureOr<ResizeMode> getMode(NodeImport &n, bool isUpsample) {
                ? success()
                : n.error("the attribute " + attribute + " is '" + value + "'");
   };
-  if (failed(check("mode", mode.mode, {"nearest", "linear", "cubic"})) ||
-      failed(check("coordinate_transformation_mode", mode.coordinates,
-                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                    "align_corners", "asymmetric", "tf_crop_and_resize",
-                    "tf_half_pixel_for_nn"})) ||
-      failed(
-          check("nearest_mode", mode.nearest,
-                {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})))
-    return failure();
+  PARTITA_TRY(check("mode", mode.mode, {"nearest", "linear", "cubic"}));
+  PARTITA_TRY(check("coordinate_transformation_mode", mode.coordinates,
+                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                     "align_corners", "asymmetric", "tf_crop_and_resize",
+                     "tf_half_pixel_for_nn"}));
+  PARTITA_TRY(
+      check("nearest_mode", mode.nearest,
+            {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   return mode;
 }
 
@@ -77,8 +76,7 @@ FailureOr<ResizeInputs> getInputs(NodeImport &n, bool isUpsample) {
       target = *values;
     return values;
   };
-  if (failed(read(isOld ? 1 : 2, "scales", inputs.scales)))
-    return failure();
+  PARTITA_TRY(read(isOld ? 1 : 2, "scales", inputs.scales));
   if (isOld)
     return inputs;
   if (n.stringAttr("coordinate_transformation_mode", "") ==
@@ -86,10 +84,7 @@ FailureOr<ResizeInputs> getInputs(NodeImport &n, bool isUpsample) {
       failed(read(1, "roi", inputs.roi)))
     return failure();
   if (n.input(3)) {
-    FailureOr<Shape> sizes = n.constantInts(3, "sizes");
-    if (failed(sizes))
-      return failure();
-    inputs.sizes = *sizes;
+    inputs.sizes = PARTITA_TRY(n.constantInts(3, "sizes"));
   }
   return inputs;
 }
@@ -100,8 +95,7 @@ getAxes(NodeImport &n, const ResizeInputs &inputs) {
   ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
   int64_t rank = shape.size();
   Shape dims = n.intsAttr("axes").value_or(to_vector(seq<int64_t>(0, rank)));
-  if (failed(n.axes(dims, rank)))
-    return failure();
+  PARTITA_TRY(n.axes(dims, rank));
   size_t count = dims.size();
   if (inputs.scales.has_value() == inputs.sizes.has_value())
     return n.error("one of scales and sizes must be given, and not both");
@@ -171,9 +165,7 @@ Value resizeAxis(NodeImport &n, Value x, int64_t dim, const ResizeAxis &axis,
     }
     if (all_of(weights, [](double w) { return w == 0; }))
       continue;
-    Value term = n.gather(x, n.indices(indices), dim);
-    if (!term)
-      return {};
+    Value term = PARTITA_TRY(n.gather(x, n.indices(indices), dim));
     shape.assign(n.shapeOf(term).begin(), n.shapeOf(term).end());
     if (any_of(weights, [](double w) { return w != 1; }))
       term = n.binary<nn::MulOp>(
@@ -192,30 +184,24 @@ Value resizeAxis(NodeImport &n, Value x, int64_t dim, const ResizeAxis &axis,
 }
 
 LogicalResult importAs(NodeImport &n, bool isUpsample) {
-  FailureOr<ResizeMode> mode = getMode(n, isUpsample);
-  if (failed(mode))
-    return failure();
-  FailureOr<ResizeInputs> inputs = getInputs(n, isUpsample);
-  if (failed(inputs))
-    return failure();
-  auto axes = getAxes(n, *inputs);
-  if (failed(axes))
-    return failure();
+  ResizeMode mode = PARTITA_TRY(getMode(n, isUpsample));
+  ResizeInputs inputs = PARTITA_TRY(getInputs(n, isUpsample));
+  auto axes = PARTITA_TRY(getAxes(n, inputs));
   Value x = n.input(0);
   Type element = n.elementOf(x);
   // Weighted sums of integers are taken in f32; of narrow floats too, for an
   // axis after another would round twice.
-  if (mode->mode != "nearest" && element.getIntOrFloatBitWidth() < 32)
+  if (mode.mode != "nearest" && element.getIntOrFloatBitWidth() < 32)
     x = n.cast(x, n.b.getF32Type());
-  else if (mode->mode != "nearest" && isa<IntegerType>(element))
+  else if (mode.mode != "nearest" && isa<IntegerType>(element))
     x = n.cast(x, n.b.getF64Type());
   double extrapolation = n.floatAttr("extrapolation_value", 0);
-  bool isCrop = mode->coordinates == "tf_crop_and_resize";
-  for (const auto &[dim, axis] : *axes) {
+  bool isCrop = mode.coordinates == "tf_crop_and_resize";
+  for (const auto &[dim, axis] : axes) {
     bool isWhole = !isCrop || (axis.roiStart == 0 && axis.roiEnd == 1);
     if (axis.newSize == axis.size && std::abs(axis.scale - 1) < 1e-9 && isWhole)
       continue;
-    x = resizeAxis(n, x, dim, axis, *mode, extrapolation);
+    x = resizeAxis(n, x, dim, axis, mode, extrapolation);
     if (!x)
       return failure();
   }

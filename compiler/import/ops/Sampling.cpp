@@ -230,9 +230,8 @@ LogicalResult importRoiAlign(NodeImport &n) {
         0, n.splat(0, {count, shape[1], height, width}, n.elementOf(x)));
   if (is_contained(shape, 0))
     return n.error("the input is empty");
-  if (failed(checkRange(n, batch, NumberRange{0, shape[0] - 1},
-                        {2, "batch_indices"})))
-    return failure();
+  PARTITA_TRY(
+      checkRange(n, batch, NumberRange{0, shape[0] - 1}, {2, "batch_indices"}));
   if (ratio < 1 || ratio > 64)
     return n.error("sampling_ratio must be from 1 to 64: how many samples 0 "
                    "means depends on the regions");

@@ -62,8 +62,7 @@ LogicalResult importScatterElements(NodeImport &n) {
   int64_t size = product(shape), count = product(given);
   if (size == 0 || count == 0)
     return n.result(0, x);
-  if (failed(checkIndices(n, indices, shape[*axis], {1, "indices"})))
-    return failure();
+  PARTITA_TRY(checkIndices(n, indices, shape[*axis], {1, "indices"}));
   // The place of each update among all elements.
   Value index = wrapIndex(n, indices, shape[*axis]);
   Value places = n.splat(0, given, n.b.getI64Type());
@@ -147,9 +146,7 @@ LogicalResult importScatterND(NodeImport &n) {
   Value x = n.input(0), indices = n.input(1), updates = n.input(2);
   ArrayRef<int64_t> shape = n.shapeOf(x), given = n.shapeOf(indices);
   int64_t depth = given.empty() ? 0 : given.back();
-  FailureOr<std::string> reduction = getScatterReduction(n);
-  if (failed(reduction))
-    return failure();
+  std::string reduction = PARTITA_TRY(getScatterReduction(n));
   if (given.empty() || depth > static_cast<int64_t>(shape.size()))
     return n.error("indices do not fit the data");
   Shape expected(given.drop_back());
@@ -173,10 +170,10 @@ LogicalResult importScatterND(NodeImport &n) {
   constexpr int64_t kMostKnown = int64_t(1) << 20;
   Value result;
   if (DenseElementsAttr known = n.getConstant(places);
-      known && *reduction == "none" && size <= kMostKnown) {
+      known && reduction == "none" && size <= kMostKnown) {
     result = scatterKnown(n, flat, known, flatUpdates);
   } else {
-    result = scatterRows(n, flat, places, flatUpdates, *reduction);
+    result = scatterRows(n, flat, places, flatUpdates, reduction);
   }
   return n.result(0, n.reshape(result, shape));
 }
@@ -186,20 +183,18 @@ LogicalResult importTensorScatter(NodeImport &n) {
   Value x = n.input(0), update = n.input(1), start = n.input(2);
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -2), rank);
-  if (failed(axis))
-    return failure();
+  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -2), rank));
   std::string mode = n.stringAttr("mode", "linear");
   if (mode != "linear" && mode != "circular")
     return n.error("the attribute mode is '" + mode + "'");
   Shape expected(shape);
-  expected[*axis] =
-      n.shapeOf(update).size() == shape.size() ? n.shapeOf(update)[*axis] : -1;
-  if (*axis == 0 || n.shapeOf(update) != ArrayRef(expected))
+  expected[axis] =
+      n.shapeOf(update).size() == shape.size() ? n.shapeOf(update)[axis] : -1;
+  if (axis == 0 || n.shapeOf(update) != ArrayRef(expected))
     return n.error("the update does not fit the cache");
-  if (expected[*axis] == 0)
+  if (expected[axis] == 0)
     return n.result(0, x);
-  if (expected[*axis] > shape[*axis])
+  if (expected[axis] > shape[axis])
     return n.error("the update is longer than the cache");
   Value places = n.splat(0, {shape[0]}, n.b.getI64Type());
   if (start) {
@@ -208,16 +203,15 @@ LogicalResult importTensorScatter(NodeImport &n) {
     // In a circle every place that is not negative is one.
     constexpr int64_t kLargest = int64_t(1) << 53;
     const int64_t last =
-        mode == "circular" ? kLargest : shape[*axis] - expected[*axis];
-    if (failed(
-            checkRange(n, start, NumberRange{0, last}, {2, "write_indices"})))
-      return failure();
+        mode == "circular" ? kLargest : shape[axis] - expected[axis];
+    PARTITA_TRY(
+        checkRange(n, start, NumberRange{0, last}, {2, "write_indices"}));
     places = n.cast(start, n.b.getI64Type());
   }
   if (!places)
     return failure();
   return n.result(
-      0, n.make<nn::UpdateSliceOp>(n.typeOf(x), x, update, places, *axis));
+      0, n.make<nn::UpdateSliceOp>(n.typeOf(x), x, update, places, axis));
 }
 
 const OpRow scatterOps[] = {

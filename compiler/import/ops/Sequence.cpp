@@ -45,12 +45,10 @@ LogicalResult importSequenceLength(NodeImport &n) {
 
 /// A position among `count`; a negative one counts from the end.
 FailureOr<int64_t> getPosition(NodeImport &n, unsigned i, int64_t count) {
-  FailureOr<Shape> given = n.constantInts(i, "position");
-  if (failed(given))
-    return failure();
-  if (given->size() != 1)
+  Shape given = PARTITA_TRY(n.constantInts(i, "position"));
+  if (given.size() != 1)
     return n.error("position must be a single number");
-  int64_t position = given->front(), length = n.collection(0)->tensors.size();
+  int64_t position = given.front(), length = n.collection(0)->tensors.size();
   if (position < -length || position >= count)
     return n.error("position " + Twine(position) +
                    " is outside the sequence, which has " + Twine(length) +
@@ -60,10 +58,8 @@ FailureOr<int64_t> getPosition(NodeImport &n, unsigned i, int64_t count) {
 
 LogicalResult importSequenceAt(NodeImport &n) {
   const Collection &sequence = *n.collection(0);
-  FailureOr<int64_t> position = getPosition(n, 1, sequence.tensors.size());
-  if (failed(position))
-    return failure();
-  return n.result(0, sequence.tensors[*position]);
+  int64_t position = PARTITA_TRY(getPosition(n, 1, sequence.tensors.size()));
+  return n.result(0, sequence.tensors[position]);
 }
 
 LogicalResult importSequenceErase(NodeImport &n) {
@@ -72,10 +68,7 @@ LogicalResult importSequenceErase(NodeImport &n) {
     return n.error("there is nothing to erase: the sequence is empty");
   int64_t position = sequence.tensors.size() - 1;
   if (n.input(1)) {
-    FailureOr<int64_t> given = getPosition(n, 1, sequence.tensors.size());
-    if (failed(given))
-      return failure();
-    position = *given;
+    position = PARTITA_TRY(getPosition(n, 1, sequence.tensors.size()));
   }
   sequence.tensors.erase(sequence.tensors.begin() + position);
   return n.result(0, std::move(sequence));
@@ -91,10 +84,7 @@ LogicalResult importSequenceInsert(NodeImport &n) {
                    getOnnxTypeName(getOnnxType(sequence.element)));
   int64_t position = sequence.tensors.size();
   if (n.input(2)) {
-    FailureOr<int64_t> given = getPosition(n, 2, position + 1);
-    if (failed(given))
-      return failure();
-    position = *given;
+    position = PARTITA_TRY(getPosition(n, 2, position + 1));
   }
   sequence.tensors.insert(sequence.tensors.begin() + position, tensor);
   return n.result(0, std::move(sequence));
@@ -105,12 +95,10 @@ LogicalResult importSequenceInsert(NodeImport &n) {
 FailureOr<Shape> getSequenceParts(NodeImport &n, int64_t size) {
   int64_t part = 1;
   if (n.input(1)) {
-    FailureOr<Shape> split = n.constantInts(1, "split");
-    if (failed(split))
-      return failure();
+    Shape split = PARTITA_TRY(n.constantInts(1, "split"));
     if (n.typeOf(n.input(1)).getRank() != 0)
-      return *split;
-    part = split->front();
+      return split;
+    part = split.front();
   }
   if (part <= 0)
     return n.error("split is " + Twine(part) + "; it must be positive");
@@ -122,24 +110,21 @@ FailureOr<Shape> getSequenceParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplitToSequence(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
-  if (failed(axis))
-    return failure();
-  int64_t size = n.shapeOf(x)[*axis], start = 0;
-  FailureOr<Shape> parts = getSequenceParts(n, size);
-  if (failed(parts))
-    return failure();
-  if (parts->size() > kMostTensors)
-    return n.error("splits into " + Twine(parts->size()) +
+  int64_t axis =
+      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t size = n.shapeOf(x)[axis], start = 0;
+  Shape parts = PARTITA_TRY(getSequenceParts(n, size));
+  if (parts.size() > kMostTensors)
+    return n.error("splits into " + Twine(parts.size()) +
                    " tensors; a sequence may have at most " +
                    Twine(kMostTensors));
   bool keep = n.input(1) || n.intAttr("keepdims", 1) != 0;
   Collection sequence{CollectionKind::sequence, n.elementOf(x), true, {}};
-  for (int64_t part : *parts) {
+  for (int64_t part : parts) {
     if (part < 0 || part > size - start)
       return n.error("the parts do not add up to size " + Twine(size));
-    sequence.tensors.push_back(keep ? n.part(x, *axis, start, start + part)
-                                    : n.at(x, *axis, start));
+    sequence.tensors.push_back(keep ? n.part(x, axis, start, start + part)
+                                    : n.at(x, axis, start));
     if (!sequence.tensors.back())
       return failure();
     start += part;
@@ -156,11 +141,8 @@ LogicalResult importConcatFromSequence(NodeImport &n) {
   bool stack = n.intAttr("new_axis", 0) != 0;
   int64_t rank = n.typeOf(tensors.front()).getRank() + (stack ? 1 : 0);
   const onnx::AttributeProto *given = n.attr("axis");
-  FailureOr<int64_t> axis = n.axis(given ? given->i() : 0, rank);
-  if (failed(axis))
-    return failure();
-  return n.result(0,
-                  stack ? n.stack(tensors, *axis) : n.concat(tensors, *axis));
+  int64_t axis = PARTITA_TRY(n.axis(given ? given->i() : 0, rank));
+  return n.result(0, stack ? n.stack(tensors, axis) : n.concat(tensors, axis));
 }
 
 /// The body is imported once for every element.
@@ -189,10 +171,9 @@ LogicalResult importSequenceMap(NodeImport &n) {
       arguments.push_back(n.collection(i)
                               ? ModelValue(n.collection(i)->tensors[position])
                               : n.value(i));
-    auto made = n.source.importBody(body, arguments, std::to_string(position));
-    if (failed(made))
-      return failure();
-    for (auto [result, value] : zip_equal(results, *made)) {
+    auto made = PARTITA_TRY(
+        n.source.importBody(body, arguments, std::to_string(position)));
+    for (auto [result, value] : zip_equal(results, made)) {
       if (!value.tensor())
         return n.error("the body gives a " +
                        getKindName(value.collection()->kind) +
@@ -202,8 +183,7 @@ LogicalResult importSequenceMap(NodeImport &n) {
     }
   }
   for (auto [i, result] : enumerate(results))
-    if (failed(n.result(i, std::move(result))))
-      return failure();
+    PARTITA_TRY(n.result(i, std::move(result)));
   return success();
 }
 

@@ -23,26 +23,22 @@ LogicalResult importIdentity(NodeImport &n) { return n.result(0, n.value(0)); }
 FailureOr<double> getRatio(NodeImport &n) {
   if (n.opset < 12 || !n.input(1))
     return n.opset < 12 ? n.floatAttr("ratio", 0.5) : 0.5;
-  FailureOr<SmallVector<double>> ratio = n.constantFloats(1, "ratio");
-  if (failed(ratio))
-    return failure();
-  if (ratio->size() != 1 || !(ratio->front() >= 0 && ratio->front() <= 1))
+  auto ratio = PARTITA_TRY(n.constantFloats(1, "ratio"));
+  if (ratio.size() != 1 || !(ratio.front() >= 0 && ratio.front() <= 1))
     return n.error("ratio must be a number from 0 to 1");
-  return ratio->front();
+  return ratio.front();
 }
 
 /// In training, what stays is larger, so that the mean stays.
 LogicalResult importTrainingDropout(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<double> ratio = getRatio(n);
-  if (failed(ratio))
-    return failure();
+  double ratio = PARTITA_TRY(getRatio(n));
   const Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
-  if (*ratio == 0 || n.typeOf(x).getNumElements() == 0)
+  if (ratio == 0 || n.typeOf(x).getNumElements() == 0)
     return failure(failed(n.result(0, x)) ||
                    failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
-  Value kept = makeRandomMask(n, n.shapeOf(x), *ratio);
-  const double factor = *ratio < 1 ? 1 / (1 - *ratio) : 0;
+  Value kept = makeRandomMask(n, n.shapeOf(x), ratio);
+  const double factor = ratio < 1 ? 1 / (1 - ratio) : 0;
   Value factors = n.select(kept, n.splat(factor, x), n.splat(0, x));
   return failure(failed(n.result(0, n.binary<nn::MulOp>(x, factors))) ||
                  failed(n.result(1, n.cast(kept, mask))));
@@ -63,16 +59,13 @@ LogicalResult importDropout(NodeImport &n) {
     return n.error("it is in training mode (is_test is not set), which is not "
                    "supported");
   if (n.input(2)) {
-    FailureOr<Shape> training = n.constantInts(2, "training_mode");
-    if (failed(training))
-      return failure();
-    if (training->size() == 1 && training->front() != 0)
+    Shape training = PARTITA_TRY(n.constantInts(2, "training_mode"));
+    if (training.size() == 1 && training.front() != 0)
       return n.error("it is in training mode, which is not supported");
   }
   if (n.wantsOutput(1)) {
     Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
-    if (failed(n.result(1, n.splat(1, n.shapeOf(x), mask))))
-      return failure();
+    PARTITA_TRY(n.result(1, n.splat(1, n.shapeOf(x), mask)));
   }
   return n.result(0, x);
 }
@@ -152,8 +145,7 @@ LogicalResult importTranspose(NodeImport &n) {
   if (static_cast<int64_t>(perm.size()) != rank)
     return n.error("perm is no permutation of " +
                    abi::countOf(rank, "dimension"));
-  if (failed(n.axes(perm, rank)))
-    return failure();
+  PARTITA_TRY(n.axes(perm, rank));
   for (int64_t &dim : perm)
     dim = dim < 0 ? dim + rank : dim;
   return n.result(0, n.transpose(x, perm));
@@ -165,46 +157,36 @@ FailureOr<std::optional<Shape>> getAxes(NodeImport &n) {
     return n.intsAttr("axes");
   if (!n.input(1))
     return std::optional<Shape>();
-  FailureOr<Shape> axes = n.constantInts(1, "axes");
-  if (failed(axes))
-    return failure();
-  return std::optional<Shape>(*axes);
+  Shape axes = PARTITA_TRY(n.constantInts(1, "axes"));
+  return std::optional(axes);
 }
 
 LogicalResult importUnsqueeze(NodeImport &n) {
-  FailureOr<std::optional<Shape>> given = getAxes(n);
-  if (failed(given))
-    return failure();
-  if (!*given)
+  auto given = PARTITA_TRY(getAxes(n));
+  if (!given)
     return n.error("axes are missing");
   Value x = n.input(0);
-  FailureOr<Shape> axes =
-      n.axes(**given, n.typeOf(x).getRank() + (*given)->size());
-  if (failed(axes))
-    return failure();
+  Shape axes =
+      PARTITA_TRY(n.axes(*given, n.typeOf(x).getRank() + given->size()));
   Shape shape(n.shapeOf(x));
-  for (int64_t axis : *axes)
+  for (int64_t axis : axes)
     shape.insert(shape.begin() + axis, 1);
   return n.result(0, n.reshape(x, shape));
 }
 
 LogicalResult importSqueeze(NodeImport &n) {
-  FailureOr<std::optional<Shape>> given = getAxes(n);
-  if (failed(given))
-    return failure();
+  auto given = PARTITA_TRY(getAxes(n));
   Value x = n.input(0);
   Shape shape;
-  if (!*given) {
+  if (!given) {
     for (int64_t size : n.shapeOf(x))
       if (size != 1)
         shape.push_back(size);
     return n.result(0, n.reshape(x, shape));
   }
-  FailureOr<Shape> axes = n.axes(**given, n.typeOf(x).getRank());
-  if (failed(axes))
-    return failure();
+  Shape axes = PARTITA_TRY(n.axes(*given, n.typeOf(x).getRank()));
   for (auto [i, size] : enumerate(n.shapeOf(x))) {
-    if (!is_contained(*axes, static_cast<int64_t>(i)))
+    if (!is_contained(axes, static_cast<int64_t>(i)))
       shape.push_back(size);
     else if (size != 1)
       return n.error("axis " + Twine(i) + " has size " + Twine(size) +
@@ -214,12 +196,10 @@ LogicalResult importSqueeze(NodeImport &n) {
 }
 
 LogicalResult importExpand(NodeImport &n) {
-  FailureOr<Shape> given = n.constantInts(1, "shape");
-  if (failed(given))
-    return failure();
+  Shape given = PARTITA_TRY(n.constantInts(1, "shape"));
   // Both sides broadcast: a size 1 in the given shape keeps the input's.
   Value x = n.input(0);
-  Shape shape(*given), own(n.shapeOf(x));
+  Shape shape(given), own(n.shapeOf(x));
   size_t rank = std::max(shape.size(), own.size());
   shape.insert(shape.begin(), rank - shape.size(), 1);
   own.insert(own.begin(), rank - own.size(), 1);
@@ -236,27 +216,21 @@ LogicalResult importExpand(NodeImport &n) {
 LogicalResult importTile(NodeImport &n) {
   Value x = n.input(0);
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  FailureOr<Shape> repeats = n.constantInts(1, "repeats");
-  if (failed(repeats))
-    return failure();
+  Shape repeats = PARTITA_TRY(n.constantInts(1, "repeats"));
   if (n.opset < 6) { // one number, along one axis
-    FailureOr<Shape> given = n.constantInts(2, "axis");
-    if (failed(given))
-      return failure();
-    if (given->size() != 1 || repeats->size() != 1)
+    Shape given = PARTITA_TRY(n.constantInts(2, "axis"));
+    if (given.size() != 1 || repeats.size() != 1)
       return n.error("tiles and axis must be single numbers");
-    FailureOr<int64_t> axis = n.axis(given->front(), shape.size());
-    if (failed(axis))
-      return failure();
-    int64_t count = repeats->front();
+    int64_t axis = PARTITA_TRY(n.axis(given.front(), shape.size()));
+    int64_t count = repeats.front();
     repeats = Shape(shape.size(), 1);
-    (*repeats)[*axis] = count;
+    repeats[axis] = count;
   }
-  if (repeats->size() != shape.size())
-    return n.error("repeats holds " + abi::countOf(repeats->size(), "number") +
+  if (repeats.size() != shape.size())
+    return n.error("repeats holds " + abi::countOf(repeats.size(), "number") +
                    " for rank " + Twine(shape.size()));
   Shape wide, result, dims;
-  for (auto [size, count] : zip_equal(shape, *repeats)) {
+  for (auto [size, count] : zip_equal(shape, repeats)) {
     if (count < 0)
       return n.error("a number of repeats is negative");
     if (count != 1)

@@ -28,25 +28,22 @@ LogicalResult importConcat(NodeImport &n) {
       n.inputs, [](Value v) { return v && !nn::hasNoElements(v.getType()); });
   if (parts.empty())
     parts = n.inputs;
-  FailureOr<int64_t> axis =
-      n.axis(n.intAttr("axis", 1), n.typeOf(parts.front()).getRank());
-  if (failed(axis))
-    return failure();
-  return n.result(0, n.concat(parts, *axis));
+  int64_t axis = PARTITA_TRY(
+      n.axis(n.intAttr("axis", 1), n.typeOf(parts.front()).getRank()));
+  return n.result(0, n.concat(parts, axis));
 }
 
 LogicalResult importGather(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
-  if (failed(axis))
+  int64_t axis =
+      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  if (n.shapeOf(x)[axis] > 0 &&
+      failed(checkIndices(n, n.input(1), n.shapeOf(x)[axis], {1, "indices"})))
     return failure();
-  if (n.shapeOf(x)[*axis] > 0 &&
-      failed(checkIndices(n, n.input(1), n.shapeOf(x)[*axis], {1, "indices"})))
-    return failure();
-  Value rows = n.gather(x, n.input(1), *axis);
+  Value rows = n.gather(x, n.input(1), axis);
   auto gather = rows ? rows.getDefiningOp<nn::GatherOp>() : nn::GatherOp();
   if (std::optional<int64_t> padding = getPaddingIndex(n.node);
-      padding && gather && *axis == 0)
+      padding && gather && axis == 0)
     gather->setAttr(nn::grad::kPaddingIndexAttr,
                     n.b.getI64IntegerAttr(*padding));
   return n.result(0, rows);
@@ -55,14 +52,12 @@ LogicalResult importGather(NodeImport &n) {
 LogicalResult importGatherElements(NodeImport &n) {
   Value x = n.input(0), indices = n.input(1);
   ArrayRef<int64_t> from = n.shapeOf(x), to = n.shapeOf(indices);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), from.size());
-  if (failed(axis))
-    return failure();
+  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", 0), from.size()));
   bool fits = from.size() == to.size();
   bool empty = llvm::is_contained(to, 0);
   for (size_t dim = 0; fits && dim < from.size(); ++dim)
-    fits = static_cast<int64_t>(dim) == *axis ? from[dim] != 0 || empty
-                                              : to[dim] <= from[dim];
+    fits = static_cast<int64_t>(dim) == axis ? from[dim] != 0 || empty
+                                             : to[dim] <= from[dim];
   if (!fits)
     return n.error("indices " + Twine(to.size()) +
                    "-dimensional do not choose from data of " +
@@ -70,9 +65,9 @@ LogicalResult importGatherElements(NodeImport &n) {
                    " dimensions: the sizes of both must agree but for the "
                    "axis");
   RankedTensorType type = n.tensor(to, n.elementOf(x));
-  if (!type || failed(checkIndices(n, indices, from[*axis], {1, "indices"})))
+  if (!type || failed(checkIndices(n, indices, from[axis], {1, "indices"})))
     return failure();
-  return n.result(0, n.make<nn::GatherElementsOp>(type, x, indices, *axis));
+  return n.result(0, n.make<nn::GatherElementsOp>(type, x, indices, axis));
 }
 
 /// The sizes of the parts of a Split.
@@ -99,21 +94,17 @@ FailureOr<Shape> getSplitParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplit(NodeImport &n) {
   Value x = n.input(0);
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
-  if (failed(axis))
-    return failure();
-  int64_t size = n.shapeOf(x)[*axis], start = 0;
-  FailureOr<Shape> parts = getSplitParts(n, size);
-  if (failed(parts))
-    return failure();
-  if (static_cast<int>(parts->size()) != n.node.output_size())
-    return n.error("split names " + abi::countOf(parts->size(), "part") +
+  int64_t axis =
+      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t size = n.shapeOf(x)[axis], start = 0;
+  Shape parts = PARTITA_TRY(getSplitParts(n, size));
+  if (static_cast<int>(parts.size()) != n.node.output_size())
+    return n.error("split names " + abi::countOf(parts.size(), "part") +
                    " for " + abi::countOf(n.node.output_size(), "output"));
-  for (auto [i, part] : enumerate(*parts)) {
+  for (auto [i, part] : enumerate(parts)) {
     if (part < 0 || part > size - start)
       return n.error("the parts do not add up to size " + Twine(size));
-    if (failed(n.result(i, n.part(x, *axis, start, start + part))))
-      return failure();
+    PARTITA_TRY(n.result(i, n.part(x, axis, start, start + part)));
     start += part;
   }
   if (start != size)
@@ -212,19 +203,14 @@ FailureOr<PadArguments> getPadArguments(NodeImport &n) {
     pads = n.intsAttr(n.opset < 2 ? "paddings" : "pads").value_or(Shape());
     arguments.value = n.splat(n.floatAttr("value", 0), {}, n.elementOf(x));
   } else {
-    FailureOr<Shape> given = n.constantInts(1, "pads");
-    if (failed(given))
-      return failure();
-    pads = *given;
+    pads = PARTITA_TRY(n.constantInts(1, "pads"));
     if (n.input(2) && n.typeOf(n.input(2)).getNumElements() != 1)
       return n.error("constant_value must be a single number");
     arguments.value =
         n.input(2) ? n.reshape(n.input(2), {}) : n.splat(0, {}, n.elementOf(x));
     if (n.input(3)) {
-      FailureOr<Shape> given = n.constantInts(3, "axes");
-      if (failed(given) || failed(n.axes(*given, rank)))
-        return failure();
-      axes = *given;
+      axes = PARTITA_TRY(n.constantInts(3, "axes"));
+      PARTITA_TRY(n.axes(axes, rank));
     }
   }
   if (pads.size() != 2 * axes.size())
@@ -266,17 +252,14 @@ FailureOr<Shape> getPadIndices(NodeImport &n, StringRef mode, int64_t size,
 }
 
 LogicalResult importPad(NodeImport &n) {
-  FailureOr<PadArguments> arguments = getPadArguments(n);
-  if (failed(arguments))
-    return failure();
+  PadArguments arguments = PARTITA_TRY(getPadArguments(n));
   Value x = n.input(0);
   std::string mode = n.stringAttr("mode", "constant");
   Shape sizes(n.shapeOf(x));
   if (mode == "constant") {
     // Negative pads cut off.
     Shape starts, limits, low, high;
-    for (auto [size, l, h] :
-         zip_equal(sizes, arguments->low, arguments->high)) {
+    for (auto [size, l, h] : zip_equal(sizes, arguments.low, arguments.high)) {
       starts.push_back(std::min(std::max<int64_t>(-l, 0), size));
       limits.push_back(
           std::max(starts.back(), size - std::max<int64_t>(-h, 0)));
@@ -291,21 +274,19 @@ LogicalResult importPad(NodeImport &n) {
       low.back() -= excess - fromHigh;
     }
     x = n.slice(x, starts, limits, Shape(sizes.size(), 1));
-    return n.result(0, n.pad(x, arguments->value, low, high));
+    return n.result(0, n.pad(x, arguments.value, low, high));
   }
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
     return n.error("the attribute mode is '" + mode + "'");
   for (auto [dim, size] : enumerate(sizes)) {
-    int64_t low = arguments->low[dim], high = arguments->high[dim];
+    int64_t low = arguments.low[dim], high = arguments.high[dim];
     if (low == 0 && high == 0)
       continue;
     if (!n.tensor({size + low + high}, n.elementOf(x)) ||
         size + low + high > (1 << 24))
       return n.error("the pads of axis " + Twine(dim) + " are too large");
-    FailureOr<Shape> indices = getPadIndices(n, mode, size, low, high);
-    if (failed(indices))
-      return failure();
-    x = n.gather(x, n.indices(*indices), static_cast<int64_t>(dim));
+    Shape indices = PARTITA_TRY(getPadIndices(n, mode, size, low, high));
+    x = n.gather(x, n.indices(indices), static_cast<int64_t>(dim));
   }
   return n.result(0, x);
 }

@@ -100,13 +100,10 @@ FailureOr<ModelValue> GraphImport::computeFrom(StringRef name,
   llvm::scope_exit restore([&, random = randomNodes] { randomNodes = random; });
   for (const onnx::NodeProto *node : nodes) {
     randomNodes = randomBefore.lookup(node);
-    if (failed(importNode(*node, scope)))
-      return failure();
+    PARTITA_TRY(importNode(*node, scope));
   }
   statistics.truncate(measured);
-  ModelValue value = lookup(scope, name, at.loc);
-  if (!value)
-    return failure();
+  ModelValue value = PARTITA_TRY(lookup(scope, name, at.loc));
   return value;
 }
 

@@ -33,9 +33,8 @@ Value GraphImport::addInput(NodeImport &n, StringRef name,
   const DictionaryAttr attributes = b.getDictionaryAttr(
       {b.getNamedAttr(nn::kNameAttr, b.getStringAttr(name)),
        b.getNamedAttr(kPortAttr, b.getI64IntegerAttr(port))});
-  if (failed(main.insertArgument(number, type, attributes,
-                                 getNodeLoc(b.getContext(), name))))
-    return {};
+  PARTITA_TRY(main.insertArgument(number, type, attributes,
+                                  getNodeLoc(b.getContext(), name)));
   argumentNames.push_back(name.str());
   return main.getArgument(number);
 }

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Phases.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/support/Try.h"
 
 #include <set>
 
@@ -25,19 +26,15 @@ bool isCut(func::FuncOp function) {
 }
 
 FailureOr<DenseF64ArrayAttr> predictAlone(func::FuncOp function) {
-  FailureOr<const CostModels *> models = CostModels::getAlone(function);
-  if (failed(models))
-    return failure();
+  auto models = PARTITA_TRY(CostModels::getAlone(function));
   const Phases phases(function);
   std::optional<std::pair<double, double>> best; // of a micro-batch, of a step
-  for (const auto &model : (*models)->getAll()) {
-    FailureOr<PartitionGraph> graph = PartitionGraph::build(function, *model);
-    if (failed(graph))
-      return failure();
+  for (const auto &model : models->getAll()) {
+    PartitionGraph graph = PARTITA_TRY(PartitionGraph::build(function, *model));
     std::pair<double, double> ns(0, 0);
     // That of a model's only stage computes gradients at once.
     std::set<dist::Phase> units;
-    for (const ClusterNode &node : graph->nodes) {
+    for (const ClusterNode &node : graph.nodes) {
       dist::Phase phase = phases.get(node.ops.front());
       if (phase == dist::Phase::backward)
         phase = dist::Phase::forward;

@@ -14,6 +14,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -47,10 +48,8 @@ public:
   FailureOr<std::vector<int>> assign() {
     for (auto [index, block] : llvm::enumerate(file.blocks))
       for (const FileText &pattern : block.nodes)
-        if (failed(addPattern(index, pattern)))
-          return failure();
-    if (failed(addBeginBlocks()))
-      return failure();
+        PARTITA_TRY(addPattern(index, pattern));
+    PARTITA_TRY(addBeginBlocks());
     joinNeighbours();
     return blockOf;
   }
@@ -135,8 +134,7 @@ private:
       for (int index : opsOf.lookup(name)) {
         SmallVector<StringRef, 2> own = getNodeNames(active[index]->getLoc());
         int nameIndex = llvm::find(own, name) - own.begin();
-        if (failed(claim(block, pattern, index, ranks, nameIndex)))
-          return failure();
+        PARTITA_TRY(claim(block, pattern, index, ranks, nameIndex));
       }
     }
     return success();

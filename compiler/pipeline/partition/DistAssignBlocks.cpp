@@ -20,6 +20,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -28,8 +29,7 @@ struct DistAssignBlocksPass
   using DistAssignBlocksPassBase::DistAssignBlocksPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    if (failed(checkOptions()))
-      return failure();
+    PARTITA_TRY(checkOptions());
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
     return failure(failed(read) || failed(writeBlocks(function, *read)) ||
@@ -41,12 +41,10 @@ private:
   LogicalResult writeBlocks(func::FuncOp function, const PartitionFile &read) {
     if (read.blocks.empty())
       return success();
-    FailureOr<std::vector<int>> blockOf = assignBlocks(function, read, file);
-    if (failed(blockOf))
-      return failure();
+    std::vector<int> blockOf = PARTITA_TRY(assignBlocks(function, read, file));
     Builder builder(&getContext());
     for (auto [op, block] :
-         llvm::zip_equal(getActiveOps(function.getBody().front()), *blockOf))
+         llvm::zip_equal(getActiveOps(function.getBody().front()), blockOf))
       op->setAttr(dist::kBlockAttr,
                   builder.getStringAttr(read.blocks[block].name.text));
     return success();
@@ -187,14 +185,11 @@ private:
   LogicalResult writeOrders(func::FuncOp function, const PartitionFile &read) {
     if (!isScheduleFile(schedule))
       return success();
-    FailureOr<schedule::OrderFile> orders =
-        readScheduleFile(function, schedule);
-    if (failed(orders))
-      return failure();
+    auto orders = PARTITA_TRY(readScheduleFile(function, schedule));
     Builder builder(&getContext());
-    const auto ranks = static_cast<int64_t>(orders->ofRank.size()),
+    const auto ranks = static_cast<int64_t>(orders.ofRank.size()),
                known = getInteger(function, kDeviceCountAttr, 0),
-               count = static_cast<int64_t>(orders->rankOf.size());
+               count = static_cast<int64_t>(orders.rankOf.size());
     if (ranks > dist::kMostDevices)
       return emitError(getScheduleFileLoc(function))
              << "orders " << ranks << " devices; at most " << dist::kMostDevices
@@ -213,10 +208,10 @@ private:
     if (read.devices.empty() && !read.stages && read.blocks.empty())
       function->setAttr(dist::kDevicesAttr,
                         builder.getDenseI64ArrayAttr(
-                            llvm::to_vector_of<int64_t>(orders->rankOf)));
+                            llvm::to_vector_of<int64_t>(orders.rankOf)));
     if (!function->hasAttr(dist::kMicroBatchesAttr))
       function->setAttr(dist::kMicroBatchesAttr,
-                        builder.getI64IntegerAttr(orders->microBatches));
+                        builder.getI64IntegerAttr(orders.microBatches));
     return success();
   }
 };

@@ -21,6 +21,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNMESHPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -104,11 +105,10 @@ private:
     const int64_t count = getInteger(function, kDeviceCountAttr, 0);
     if (auto known = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
       for (auto axis : known.getAsRange<dist::AxisAttr>())
-        if (failed(
-                say(axis.getName(),
-                    axis.getName() == dist::kStageAxis ? count : axis.getSize(),
-                    loc, false)))
-          return failure();
+        PARTITA_TRY(
+            say(axis.getName(),
+                axis.getName() == dist::kStageAxis ? count : axis.getSize(),
+                loc, false));
     if (count && !find(dist::kStageAxis))
       axes.push_back({dist::kStageAxis.str(), count, loc});
     for (StringRef text : givenAxes) {
@@ -116,15 +116,13 @@ private:
       int64_t number = 0;
       if (name.empty() || size.getAsInteger(10, number) || number < 1)
         return emitError(loc) << "'" << text << "' is no NAME=SIZE of an axis";
-      if (failed(say(name, number, loc, false)))
-        return failure();
+      PARTITA_TRY(say(name, number, loc, false));
     }
     const std::optional<FileAxis> none;
     for (const FileAxis &axis : read.mesh)
       remarkName(axis.name);
     for (const FileAxis &axis : read.mesh)
-      if (failed(say(axis.name.text, axis.size, placeOf(axis.name), false)))
-        return failure();
+      PARTITA_TRY(say(axis.name.text, axis.size, placeOf(axis.name), false));
     if (!find(dist::kStageAxis))
       axes.push_back({dist::kStageAxis.str(), 0, loc});
     for (auto [name, flag, said] :
@@ -275,15 +273,13 @@ private:
     for (const FileText &target : read.targets)
       all.push_back(target.text);
     if (!targets.empty()) {
-      FailureOr<std::vector<std::string>> said = getTargetsOfPlaces(function);
-      if (failed(said))
-        return failure();
+      auto said = PARTITA_TRY(getTargetsOfPlaces(function));
       for (auto [place, target] : llvm::enumerate(read.targets))
-        if ((*said)[place] != target.text)
+        if (said[place] != target.text)
           return emitError(placeOf(target))
-                 << "'" << target.text << "' here, and '" << (*said)[place]
+                 << "'" << target.text << "' here, and '" << said[place]
                  << "' by --devices and --target: say it once";
-      all = std::move(*said);
+      all = std::move(said);
     }
     if (llvm::all_equal(all))
       return success();

@@ -36,6 +36,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -73,11 +74,9 @@ public:
         hasBlocks |= op->hasAttr(dist::kBlockAttr);
     const bool isBalanced = !hasBlocks && !hasStages;
     if (hasBlocks) {
-      if (failed(fromBlocks()))
-        return failure();
+      PARTITA_TRY(fromBlocks());
     } else if (hasStages) {
-      if (failed(fromAnnotations()))
-        return failure();
+      PARTITA_TRY(fromAnnotations());
     } else {
       balance(phases);
     }
@@ -91,8 +90,7 @@ public:
       stageOf[i] = stageOf[leaders[i]];
       blockOf[i] = blockOf[leaders[i]];
     }
-    if (failed(chooseDevices()))
-      return failure();
+    PARTITA_TRY(chooseDevices());
     write();
     return success(succeeded(getStageOrder(function)));
   }
@@ -667,12 +665,10 @@ struct DistAssignStagesPass
   using DistAssignStagesPassBase::DistAssignStagesPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     FailureOr<PartitionGraph> graph;
     std::vector<std::vector<ClusterTime>> times;
-    for (const auto &model : (*models)->getAll()) {
+    for (const auto &model : models->getAll()) {
       graph = PartitionGraph::build(function, *model);
       if (failed(graph))
         return failure();
@@ -684,7 +680,7 @@ struct DistAssignStagesPass
     FailureOr<std::optional<schedule::OrderFile>> file =
         getScheduleFile(function);
     if (!kind || failed(file) ||
-        failed(StageAssigner(function, *graph, **models, times, *kind,
+        failed(StageAssigner(function, *graph, *models, times, *kind,
                              std::move(*file), memoryTry, wholeNodes)
                    .assign()))
       return failure();

@@ -32,6 +32,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTFORMSTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -334,22 +335,15 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
     if (!function->hasAttr(dist::kDevicesAttr))
       return function.emitError(
           "has no stages: run --dist-assign-stages before");
-    FailureOr<SmallVector<int64_t>> order = getStageOrder(function);
-    if (failed(order))
-      return failure();
-    FailureOr<BackwardUnits> backward = getBackwardUnits(function, *order);
-    if (failed(backward))
-      return failure();
-    const bool turns = !order->empty() && !backward->ofLastStage;
-    gatherAgain(function, turns ? order->back() : -1);
-    if (failed(handStatesOn(function)))
-      return failure();
+    auto order = PARTITA_TRY(getStageOrder(function));
+    BackwardUnits backward = PARTITA_TRY(getBackwardUnits(function, order));
+    const bool turns = !order.empty() && !backward.ofLastStage;
+    gatherAgain(function, turns ? order.back() : -1);
+    PARTITA_TRY(handStatesOn(function));
     repeatSums(function);
     // A stage without work of its own may hand on what its device keeps.
-    order = getStageOrder(function);
-    if (failed(order))
-      return failure();
-    return StageFormer(function, *order, target, *backward).form();
+    order = PARTITA_TRY(getStageOrder(function));
+    return StageFormer(function, order, target, backward).form();
   }
 };
 

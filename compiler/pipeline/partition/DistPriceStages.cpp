@@ -17,6 +17,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTPRICESTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -25,9 +26,7 @@ struct DistPriceStagesPass
   using DistPriceStagesPassBase::DistPriceStagesPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     const SmallVector<int64_t> places = getDevices(function);
     for (auto stage : function.getOps<dist::StageOp>()) {
       if (!stage->hasAttr(codegen::kTargetAttr))
@@ -36,12 +35,10 @@ struct DistPriceStagesPass
         op->removeAttr(kPriceAttr);
         op->removeAttr(kWorkKeyAttr);
       });
-      FailureOr<PartitionGraph> graph = PartitionGraph::build(
-          function, (*models)->at(places[stage.getStage()]),
-          &stage.getBody().front());
-      if (failed(graph))
-        return failure();
-      graph->writePrices();
+      PartitionGraph graph = PARTITA_TRY(
+          PartitionGraph::build(function, models->at(places[stage.getStage()]),
+                                &stage.getBody().front()));
+      graph.writePrices();
     }
     return success();
   }

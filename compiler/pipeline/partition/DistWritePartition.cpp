@@ -21,6 +21,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTWRITEPARTITIONPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -43,12 +44,10 @@ struct DistWritePartitionPass
   using DistWritePartitionPassBase::DistWritePartitionPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<std::vector<BlockPatterns>> blocks = describeBlocks(function);
-    if (failed(blocks))
-      return failure();
+    auto blocks = PARTITA_TRY(describeBlocks(function));
     std::string text;
     llvm::raw_string_ostream os(text);
-    write(function, *blocks, os);
+    write(function, blocks, os);
     std::error_code error;
     llvm::ToolOutputFile output(file, error, llvm::sys::fs::OF_Text);
     if (!error) {

@@ -10,6 +10,7 @@
 #include "compiler/analysis/Samples.h"
 #include "compiler/model/Decision.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -29,8 +30,7 @@ public:
 
   FailureOr<PartitionGraph> build() {
     group();
-    if (failed(sort()))
-      return failure();
+    PARTITA_TRY(sort());
     graph.step.weightBytes = getWeightBytes(function);
     for (ClusterNode &node : graph.nodes)
       graph.step.mostBytes = std::max(

@@ -10,6 +10,7 @@
 #include "compiler/files/ReadFile.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/PartitionFile.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -62,16 +63,13 @@ FailureOr<schedule::OrderFile> readScheduleFile(func::FuncOp function,
            << "cannot read the schedule '" << path
            << "': " << llvm::toString(buffer.takeError());
   const StringRef text = (*buffer)->getBuffer();
-  FailureOr<schedule::OrderFile> file =
-      parseText(function.getContext(), path, text);
-  if (failed(file))
-    return failure();
+  auto file = PARTITA_TRY(parseText(function.getContext(), path, text));
   Builder builder(function.getContext());
   function->setAttr(dist::kScheduleAttr, builder.getStringAttr(path));
   function->setAttr(kOrdersAttr, builder.getStringAttr(text));
-  if (!file->leftOut.empty())
+  if (!file.leftOut.empty())
     emitRemark(getScheduleFileLoc(function))
-        << llvm::join(file->leftOut, ", ")
+        << llvm::join(file.leftOut, ", ")
         << ": left out; parameters are whole, and updates follow the "
            "last micro-batch";
   return file;
@@ -82,12 +80,10 @@ getScheduleFile(func::FuncOp function) {
   auto text = function->getAttrOfType<StringAttr>(kOrdersAttr);
   if (!text)
     return std::optional<schedule::OrderFile>();
-  FailureOr<schedule::OrderFile> file =
+  auto file = PARTITA_TRY(
       parseText(function.getContext(),
-                getString(function, dist::kScheduleAttr, ""), text.getValue());
-  if (failed(file))
-    return failure();
-  return std::optional<schedule::OrderFile>(std::move(*file));
+                getString(function, dist::kScheduleAttr, ""), text.getValue()));
+  return std::optional<schedule::OrderFile>(std::move(file));
 }
 
 Location getScheduleFileLoc(func::FuncOp function) {

@@ -32,6 +32,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_PLANBUILDPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 using namespace schedule;
 
@@ -54,17 +55,15 @@ public:
 
   LogicalResult build() {
     problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
-    if (failed(lowerStages()) || failed(collectValues()))
-      return failure();
+    PARTITA_TRY(lowerStages());
+    PARTITA_TRY(collectValues());
     int64_t count = getInteger(function, kDeviceCountAttr, 1);
     for (auto &entry : lowering.devices)
       count = std::max(count, entry.first + 1);
     problem.devices = count;
-    if (failed(makeSchedule()))
-      return failure();
+    PARTITA_TRY(makeSchedule());
     findValuesOnDevices(count);
-    if (failed(checkStepSequences()))
-      return failure();
+    PARTITA_TRY(checkStepSequences());
 
     SymbolTable symbols(module);
     // Those for which verifiers look come first.
@@ -73,8 +72,7 @@ public:
     writeModel(scheduleName);
     builder.setInsertionPoint(function);
     writePorts();
-    if (failed(checkMask()))
-      return failure();
+    PARTITA_TRY(checkMask());
     // The programs' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
       makeProgram(d, symbols);
@@ -100,16 +98,14 @@ private:
 
   LogicalResult lowerStages() {
     for (auto mesh : module.getOps<dist::MeshOp>())
-      if (failed(addMesh(mesh)))
-        return failure();
+      PARTITA_TRY(addMesh(mesh));
     for (Operation &op : function.getBody().front().without_terminator()) {
       if (isa<dist::TransferOp>(op))
         continue;
       auto stage = dyn_cast<dist::StageOp>(op);
       if (!stage)
         return op.emitError("is in no stage: run --dist-form-stages before");
-      if (failed(lowering.lower(stage, numbers.lookup(stage.getMeshAttr()))))
-        return failure();
+      PARTITA_TRY(lowering.lower(stage, numbers.lookup(stage.getMeshAttr())));
     }
     formGradientBuckets(lowering, models);
     return success();

@@ -25,6 +25,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_PLANGROUPKERNELSPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -247,13 +248,11 @@ struct PlanGroupKernelsPass
   using PlanGroupKernelsPassBase::PlanGroupKernelsPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     const SmallVector<int64_t> places = getDevices(function);
     KernelGrouper grouper(getOperation());
     for (auto stage : function.getOps<dist::StageOp>())
-      grouper.run(stage, (*models)->at(places[stage.getStage()]).getLaunchNs());
+      grouper.run(stage, models->at(places[stage.getStage()]).getLaunchNs());
     grouper.hideMembers(getOperation());
     return success();
   }

@@ -9,6 +9,7 @@
 
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -334,8 +335,7 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
           sum.getLane() ? getLane(device, id, *sum.getLane()) : id;
     } else if (isa<nn::ClusterOp, dist::ShardOp, dist::CollectiveOpInterface>(
                    part)) {
-      if (failed(lowerWork(&part, device, stage, ids)))
-        return failure();
+      PARTITA_TRY(lowerWork(&part, device, stage, ids));
       if (isa<dist::ShardOp>(part) &&
           part.getOperand(0).getDefiningOp<nn::ParameterOp>())
         stage.parameterBytes += nn::getByteSize(part.getResult(0).getType());

@@ -29,6 +29,7 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTRECOMPUTEPASS
 #include "compiler/pipeline/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -256,25 +257,19 @@ struct DistRecomputePass : impl::DistRecomputePassBase<DistRecomputePass> {
 
   LogicalResult run(func::FuncOp function) override {
     const ModelNodes all(function);
-    FailureOr<llvm::DenseSet<StringRef>> named = findNamed(function, all);
-    if (failed(named))
-      return failure();
+    auto named = PARTITA_TRY(findNamed(function, all));
     if (!llvm::is_contained({"none", "standard", "full"}, kind))
       return function.emitError() << "there is no recomputation '" << kind
                                   << "': it is none, standard or full";
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     FailureOr<PartitionGraph> graph =
-        PartitionGraph::build(function, *(*models)->getAll().front());
+        PartitionGraph::build(function, *models->getAll().front());
     FailureOr<SmallVector<int64_t>> order = getStageOrder(function);
     if (failed(graph) || failed(order))
       return failure();
-    FailureOr<BackwardUnits> backward = getBackwardUnits(function, *order);
-    if (failed(backward))
-      return failure();
+    BackwardUnits backward = PARTITA_TRY(getBackwardUnits(function, *order));
     if (Phases(function).isTrained())
-      Recomputer(function, *graph, *order, *backward, std::move(*named),
+      Recomputer(function, *graph, *order, backward, std::move(named),
                  kind == "standard", kind == "full")
           .run();
     return success();

@@ -24,6 +24,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCOMBINECOLLECTIVESPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -315,13 +316,11 @@ struct DistCombineCollectivesPass
   LogicalResult run(func::FuncOp function) override {
     if (function.getOps<dist::CollectiveOpInterface>().empty())
       return success();
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
+    auto models = PARTITA_TRY(CostModels::get(function));
     // Of another order of additions, bits may differ.
     if (!function->hasAttr(dist::kReproducibleAttr))
       NumberAdder(function).run();
-    Combiner(function, (*models)->at(0)).run();
+    Combiner(function, models->at(0)).run();
     return success();
   }
 };

@@ -25,6 +25,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTEXPLAINCOLLECTIVESPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -405,10 +406,8 @@ struct DistExplainCollectivesPass
   LogicalResult run(func::FuncOp function) override {
     if (Axes(function).empty())
       return success();
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    if (failed(models))
-      return failure();
-    Explainer(function, (*models)->at(0)).explain();
+    auto models = PARTITA_TRY(CostModels::get(function));
+    Explainer(function, models->at(0)).explain();
     markAllAnalysesPreserved();
     return success();
   }

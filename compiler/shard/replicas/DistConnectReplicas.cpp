@@ -17,6 +17,7 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCONNECTREPLICASPASS
 #include "compiler/shard/Passes.h.inc"
+#include "dialects/support/Try.h"
 
 namespace {
 
@@ -114,17 +115,16 @@ public:
 
   LogicalResult run() {
     Placeholders first = collectPlaceholders(op.getBodies().front());
-    if (failed(checkCounts(first)) || failed(checkOthers(first)) ||
-        failed(checkSame()))
-      return failure();
+    PARTITA_TRY(checkCounts(first));
+    PARTITA_TRY(checkOthers(first));
+    PARTITA_TRY(checkSame());
     const bool isCrossing =
         llvm::any_of(first, [](dist::PlaceholderOpInterface placeholder) {
           return placeholder.communicates();
         });
     inlineBody();
     for (dist::PlaceholderOpInterface placeholder : first)
-      if (failed(replace(placeholder)))
-        return failure();
+      PARTITA_TRY(replace(placeholder));
     gatherResults();
     if (isCrossing)
       op->getParentOfType<ModuleOp>()->setAttr(dist::kFullMicroBatchesAttr,
@@ -289,8 +289,7 @@ struct DistConnectReplicasPass
         function, Builder(&getContext()).getStrArrayAttr(dist::kReplicaAxis));
     for (auto op :
          llvm::make_early_inc_range(function.getOps<dist::ReplicateOp>()))
-      if (failed(Connector(op, devices).run()))
-        return failure();
+      PARTITA_TRY(Connector(op, devices).run());
     for (auto left : function.getOps<dist::PlaceholderOpInterface>())
       return left->emitError() << quoted(left)
                                << " stands outside of a dist.replicate: run "

@@ -7,6 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -290,9 +291,7 @@ Value WindowArgMaxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
     return {};
   return emitInside(
       b, emitter, loc, inside, neutral, [&](OpBuilder &arm) -> Value {
-        Value x = emitter.evaluate(arm, getX(), source);
-        if (!x)
-          return {};
+        Value x = PARTITA_TRY(emitter.evaluate(arm, getX(), source));
         Value isLargest = scalar::compare(arm, loc, ComparePredicate::ge, x,
                                           largest, element);
         if (isa<FloatType>(element)) {

@@ -7,6 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -169,10 +170,8 @@ Value GatherOp::emitElement(OpBuilder &b, ElementEmitter &emitter,
                             ArrayRef<Index> position) {
   int64_t dim = getDim();
   int64_t indexRank = getShape(getIndices()).size();
-  Value which =
-      emitter.evaluate(b, getIndices(), position.slice(dim, indexRank));
-  if (!which)
-    return {};
+  Value which = PARTITA_TRY(
+      emitter.evaluate(b, getIndices(), position.slice(dim, indexRank)));
   SmallVector<Index> source(position.take_front(dim));
   source.push_back(emitter.wrapped(b, getLoc(), which, getShape(getX())[dim]));
   llvm::append_range(source, position.drop_front(dim + indexRank));
@@ -181,9 +180,7 @@ Value GatherOp::emitElement(OpBuilder &b, ElementEmitter &emitter,
 
 Value GatherElementsOp::emitElement(OpBuilder &b, ElementEmitter &emitter,
                                     ArrayRef<Index> position) {
-  Value which = emitter.evaluate(b, getIndices(), position);
-  if (!which)
-    return {};
+  Value which = PARTITA_TRY(emitter.evaluate(b, getIndices(), position));
   SmallVector<Index> source(position);
   int64_t dim = getDim();
   source[dim] = emitter.wrapped(b, getLoc(), which, getShape(getX())[dim]);

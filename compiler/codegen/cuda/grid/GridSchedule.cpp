@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/cuda/grid/Tile.h"
 #include "compiler/codegen/kernels/EmitBody.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -281,11 +282,9 @@ static bool isTile(const GridSchedule &schedule) {
 }
 
 FailureOr<GridSchedule> readGrid(func::FuncOp func) {
-  FailureOr<KernelSchedule> kernel = readSchedule(func);
-  if (failed(kernel))
-    return failure();
+  KernelSchedule kernel = PARTITA_TRY(readSchedule(func));
   GridSchedule schedule;
-  schedule.kernel = std::move(*kernel);
+  schedule.kernel = std::move(kernel);
   auto attr = func->getAttrOfType<DictionaryAttr>(kGridAttr);
   if (!attr)
     return func.emitError("the kernel has no grid: run --lower-clusters");

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -55,14 +56,12 @@ FailureOr<KernelGroup> formGroup(ArrayRef<func::FuncOp> kernels,
   int64_t results = 0, sharedBytes = 0;
   llvm::SmallDenseSet<Operation *> known;
   for (func::FuncOp kernel : kernels) {
-    FailureOr<GridSchedule> schedule = readGrid(kernel);
-    if (failed(schedule))
-      return failure();
+    GridSchedule schedule = PARTITA_TRY(readGrid(kernel));
     // Each kernel's code has its own shared memory.
     if (known.insert(kernel).second)
-      sharedBytes += getSharedBytes(*schedule);
+      sharedBytes += getSharedBytes(schedule);
     const size_t count = kernel.getNumArguments() - kernel.getNumResults();
-    group.members.push_back({kernel, std::move(*schedule),
+    group.members.push_back({kernel, std::move(schedule),
                              llvm::to_vector(inputs.take_front(count)),
                              results});
     inputs = inputs.drop_front(count);
@@ -193,15 +192,13 @@ SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp function,
 } // namespace
 
 LogicalResult emitGroup(func::FuncOp function, ModuleOp target) {
-  FailureOr<KernelGroup> group = readGroup(function);
-  if (failed(group))
-    return failure();
+  KernelGroup group = PARTITA_TRY(readGroup(function));
   const Location loc = function.getLoc();
-  func::FuncOp func = declareKernel(function, group->getInPlace(), target);
+  func::FuncOp func = declareKernel(function, group.getInPlace(), target);
   OpBuilder b(func.getBody().front().getTerminator());
   Value block = NVVM::BlockIdXOp::create(b, loc, b.getI32Type());
   llvm::MapVector<Operation *, Alike> kernels;
-  for (GroupMember &member : group->members)
+  for (GroupMember &member : group.members)
     kernels[member.kernel].push_back(&member);
   llvm::SmallDenseSet<Value> unaligned;
   int64_t first = 0;
@@ -225,7 +222,7 @@ LogicalResult emitGroup(func::FuncOp function, ModuleOp target) {
       own = arith::RemUIOp::create(inner, loc, own, constant(inner, blocks));
     }
     SmallVector<Value> buffers =
-        selectBuffers(inner, func, *group, alike, which);
+        selectBuffers(inner, func, group, alike, which);
     for (auto [i, buffer] : llvm::enumerate(buffers))
       if (kernel.getArgAttr(i, kUnalignedAttr))
         unaligned.insert(buffer);

@@ -63,8 +63,7 @@ LogicalResult importGradient(NodeImport &n) {
   const size_t variables = names.size();
   for (std::string &name : getNames(n, "zs"))
     names.push_back(std::move(name));
-  if (failed(checkNames(n, names, variables)))
-    return failure();
+  PARTITA_TRY(checkNames(n, names, variables));
   SmallVector<ValueSource::Binding> bindings;
   SmallVector<Value> operands;
   for (auto [i, name] : enumerate(names)) {
@@ -77,18 +76,15 @@ LogicalResult importGradient(NodeImport &n) {
     bindings.push_back({name, value, i < variables});
   }
   const std::string name = n.stringAttr("y", "");
-  FailureOr<ModelValue> y = n.source.computeFrom(name, bindings);
-  if (failed(y))
-    return failure();
-  if (!y->tensor() || !isa<FloatType>(n.elementOf(y->tensor())))
+  ModelValue y = PARTITA_TRY(n.source.computeFrom(name, bindings));
+  if (!y.tensor() || !isa<FloatType>(n.elementOf(y.tensor())))
     return n.error("`y` names '" + name +
                    "', which is no tensor of floats; only floats have "
                    "gradients");
   auto gradient = nn::GradientOp::create(
-      n.b, n.loc, ValueRange(operands).getTypes(), y->tensor(), operands);
+      n.b, n.loc, ValueRange(operands).getTypes(), y.tensor(), operands);
   for (auto [i, result] : enumerate(gradient.getResults()))
-    if (failed(n.result(static_cast<unsigned>(i), Value(result))))
-      return failure();
+    PARTITA_TRY(n.result(static_cast<unsigned>(i), Value(result)));
   return success();
 }
 

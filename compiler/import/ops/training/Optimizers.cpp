@@ -72,12 +72,10 @@ public:
   }
 
   LogicalResult setResults(unsigned which, const Stepped &stepped) {
-    if (failed(n.result(which, stepped.parameter.get())))
-      return failure();
+    PARTITA_TRY(n.result(which, stepped.parameter.get()));
     for (auto [i, moment] : enumerate(stepped.moments))
-      if (failed(n.result(static_cast<unsigned>(i + 1) * count() + which,
-                          moment.get())))
-        return failure();
+      PARTITA_TRY(n.result(static_cast<unsigned>(i + 1) * count() + which,
+                           moment.get()));
     return success();
   }
 
@@ -96,23 +94,20 @@ private:
 
 LogicalResult importAdagrad(NodeImport &n) {
   Update update(n, 3);
-  if (failed(update.check()))
-    return failure();
+  PARTITA_TRY(update.check());
   const Adagrad with{fallingRate(update.rate(), n.floatAttr("decay_factor", 0),
                                  update.updates()),
                      n.floatAttr("epsilon", 1e-6f)};
   for (unsigned i = 0; i < update.count(); ++i)
-    if (failed(
-            update.setResults(i, step(with, update.term(0, i),
-                                      update.gradient(i), update.term(2, i)))))
-      return failure();
+    PARTITA_TRY(
+        update.setResults(i, step(with, update.term(0, i), update.gradient(i),
+                                  update.term(2, i))));
   return success();
 }
 
 LogicalResult importAdam(NodeImport &n) {
   Update update(n, 4);
-  if (failed(update.check()))
-    return failure();
+  PARTITA_TRY(update.check());
   Adam with;
   with.beta1 = n.floatAttr("alpha", 0.9f);
   with.beta2 = n.floatAttr("beta", 0.999f);
@@ -128,16 +123,14 @@ LogicalResult importAdam(NodeImport &n) {
                            update.term(2, i), update.term(3, i));
     if (shrink != 0)
       stepped.parameter = stepped.parameter * (1 - shrink);
-    if (failed(update.setResults(i, stepped)))
-      return failure();
+    PARTITA_TRY(update.setResults(i, stepped));
   }
   return success();
 }
 
 LogicalResult importMomentum(NodeImport &n) {
   Update update(n, 3);
-  if (failed(update.check()))
-    return failure();
+  PARTITA_TRY(update.check());
   const std::string mode = n.stringAttr("mode", "");
   if (mode != "standard" && mode != "nesterov")
     return n.error("the attribute mode is '" + mode +
@@ -149,10 +142,9 @@ LogicalResult importMomentum(NodeImport &n) {
       select(t > 0.0, t.splat(n.floatAttr("beta", 0)), t.splat(1)),
       n.floatAttr("alpha", 0), mode == "nesterov"};
   for (unsigned i = 0; i < update.count(); ++i)
-    if (failed(
-            update.setResults(i, step(with, update.term(0, i),
-                                      update.gradient(i), update.term(2, i)))))
-      return failure();
+    PARTITA_TRY(
+        update.setResults(i, step(with, update.term(0, i), update.gradient(i),
+                                  update.term(2, i))));
   return success();
 }
 

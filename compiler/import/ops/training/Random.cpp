@@ -39,17 +39,14 @@ Type getType(NodeImport &n, Type byDefault) {
 
 LogicalResult draw(NodeImport &n, ArrayRef<int64_t> shape, Type byDefault,
                    bool isNormal) {
-  if (failed(checkMode(n)))
-    return failure();
+  PARTITA_TRY(checkMode(n));
   auto element = dyn_cast_or_null<FloatType>(getType(n, byDefault));
   if (!element)
     return n.error("random numbers must be floats");
   if (!n.tensor(shape, element))
     return failure();
-  Value numbers = isNormal ? makeNormalNumbers(n, shape, element)
-                           : makeUniformNumbers(n, shape, element);
-  if (!numbers)
-    return failure();
+  Value numbers = PARTITA_TRY(isNormal ? makeNormalNumbers(n, shape, element)
+                                       : makeUniformNumbers(n, shape, element));
   const double least = n.floatAttr("low", 0), most = n.floatAttr("high", 1);
   const double scale = isNormal ? n.floatAttr("scale", 1) : most - least;
   const double first = isNormal ? n.floatAttr("mean", 0) : least;
@@ -74,8 +71,7 @@ template <bool isNormal> LogicalResult importShaped(NodeImport &n) {
 LogicalResult importBernoulli(NodeImport &n) {
   Value share = n.input(0);
   Type type = getType(n, n.elementOf(share));
-  if (failed(checkMode(n)))
-    return failure();
+  PARTITA_TRY(checkMode(n));
   if (!type || !type.isIntOrFloat())
     return n.error("dtype must be a type of numbers");
   Value drawn = makeUniformNumbers(n, n.shapeOf(share),
