@@ -348,23 +348,47 @@ private:
     }
   }
 
-  /// Interleaving the first half of the rows with the second turns the bits of
-  /// an element's place by one: as many times as a row number has bits, and
-  /// rows are columns.
+  /// Turns a square. Within lanes of 16 bytes an instruction interleaves two
+  /// rows. Interleaving the first half of as many rows as a lane has elements
+  /// with the second turns the bits of an element's place among them by one:
+  /// as many times as the number of a row has bits, and rows are columns.
+  /// Whole lanes are exchanged then, between rows that are 1, 2, 4, .. lanes
+  /// apart.
   void transpose(OpBuilder &b, SmallVector<Value> &rows) {
-    int64_t width = rows.size();
+    const int64_t width = rows.size();
+    Type element = cast<VectorType>(rows[0].getType()).getElementType();
+    const int64_t lane =
+        element.isIntOrFloat()
+            ? std::min<int64_t>(width, 128 / element.getIntOrFloatBitWidth())
+            : 1;
+    auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> order) {
+      return vector::ShuffleOp::create(b, loc, x, y, order);
+    };
     SmallVector<int64_t> low, high;
     for (int64_t i = 0; i < width; ++i) {
-      low.push_back(i / 2 + i % 2 * width);
-      high.push_back(low.back() + width / 2);
+      const int64_t inLane = i % lane;
+      low.push_back(i - inLane + inLane / 2 + inLane % 2 * width);
+      high.push_back(low.back() + lane / 2);
     }
-    for (int64_t step = 1; step < width; step *= 2) {
+    for (int64_t step = 1; step < lane; step *= 2) {
       SmallVector<Value> next;
-      for (int64_t i = 0; i < width / 2; ++i)
-        for (ArrayRef<int64_t> order : {low, high})
-          next.push_back(vector::ShuffleOp::create(b, loc, rows[i],
-                                                   rows[i + width / 2], order));
+      for (int64_t i = 0; i < width; ++i)
+        if (i % lane < lane / 2)
+          for (ArrayRef<int64_t> order : {low, high})
+            next.push_back(shuffle(rows[i], rows[i + lane / 2], order));
       rows = next;
+    }
+    for (int64_t apart = lane; apart < width; apart *= 2) {
+      for (int64_t i = 0; i < width; ++i) {
+        low[i] = i & apart ? width + i - apart : i;
+        high[i] = i & apart ? width + i : i + apart;
+      }
+      for (int64_t i = 0; i < width; ++i)
+        if (!(i & apart)) {
+          Value x = rows[i], y = rows[i + apart];
+          rows[i] = shuffle(x, y, low);
+          rows[i + apart] = shuffle(x, y, high);
+        }
     }
   }
 
