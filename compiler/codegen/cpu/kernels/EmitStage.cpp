@@ -15,6 +15,7 @@
 #include "compiler/codegen/kernels/EmitBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -300,26 +301,34 @@ private:
   }
 
   /// The point moved along a loop.
-  EmitPoint moved(OpBuilder &b, EmitPoint from, unsigned loop, int64_t by) {
-    if (by == 0)
-      return from;
+  EmitPoint moved(OpBuilder &b, EmitPoint from, unsigned loop, Value by) {
     for (SmallVector<Value> *places : {&from.positions, &from.inTile})
-      (*places)[loop] =
-          arith::AddIOp::create(b, loc, (*places)[loop], constant(b, by));
+      (*places)[loop] = arith::AddIOp::create(b, loc, (*places)[loop], by);
     return from;
+  }
+  EmitPoint moved(OpBuilder &b, EmitPoint from, unsigned loop, int64_t by) {
+    return by == 0 ? from : moved(b, from, loop, constant(b, by));
   }
 
   void store(OpBuilder &b, Value x, const EmitPoint &at) {
     emitStore(b, op, target, x, at);
   }
 
-  /// Element by element: the edges.
+  /// Element by element: the edges. Where tiles may have none, it is a loop of
+  /// a few: they are rarely run, and LLVM takes long for much code.
   void emitCrossed(OpBuilder &b, const Crossing &crossing, int64_t width) {
     EmitPoint here = point;
     here.width = 1;
-    for (int64_t i = 0; i < width; ++i) {
-      EmitPoint at = moved(b, here, crossing.written, i);
-      store(b, emitBody(b, context, stage, at, {}), at);
+    int64_t fixed;
+    getCount(b, crossing.read, fixed);
+    const int64_t step = fixed >= 0 ? width : std::min<int64_t>(width, 4);
+    auto loop = scf::ForOp::create(b, loc, constant(b, 0), constant(b, width),
+                                   constant(b, step));
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    here = moved(inner, here, crossing.written, loop.getInductionVar());
+    for (int64_t i = 0; i < step; ++i) {
+      EmitPoint at = moved(inner, here, crossing.written, i);
+      store(inner, emitBody(inner, context, stage, at, {}), at);
     }
   }
 
