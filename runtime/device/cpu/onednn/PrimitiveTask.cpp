@@ -192,34 +192,24 @@ void addPostOpArguments(
            describe(post_ops[i].operand), post_ops[i].operand.data});
 }
 
-Status ProductPrimitive::make(OnednnContext &context,
-                              const dnnl_memory_desc_t &left,
-                              const dnnl_memory_desc_t &right,
-                              const dnnl_memory_desc_t &result,
-                              const char *owner, bool adds) {
+Status chooseProduct(OnednnContext &context, const dnnl_memory_desc_t &left,
+                     const dnnl_memory_desc_t &right,
+                     const dnnl_memory_desc_t &result, const char *owner,
+                     bool adds, OwnedPrimitiveDesc &desc) {
   OwnedAttr attr;
   std::vector<PostOperation> post_ops(adds ? 1 : 0);
   for (PostOperation &sum : post_ops)
     sum.kind = Kind::sum;
   PARTITA_TRY(makeAttributes(post_ops, {}, attr));
-  OwnedPrimitiveDesc desc;
-  OwnedPrimitive made;
   dnnl_matmul_desc_t op;
   dnnl_status_t status =
       dnnl_matmul_desc_init(&op, &left, &right, nullptr, &result);
   if (status == dnnl_success)
     status = context.choose(&op, attr, desc);
   if (status == dnnl_success)
-    status = createPrimitive(made, desc);
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN does not take the products of ") +
-                         owner + ": " + context.reason(status));
-  primitive = std::move(made);
-  rhs = *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
-  scratch =
-      *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
-  scratch_bytes = dnnl_memory_desc_get_size(&scratch);
-  return Status();
+    return Status();
+  return Status::error(std::string("oneDNN does not take the products of ") +
+                       owner + ": " + context.reason(status));
 }
 
 namespace {

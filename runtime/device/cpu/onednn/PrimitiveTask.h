@@ -54,9 +54,9 @@ Status makeAttributes(
     OwnedAttr &attr);
 
 /// Whether this implementation computes these post-ops correctly. Code without
-/// vectors makes 0 of the logistic function of NaN, and the reference code -0 of
-/// the ReLU of negative numbers. Convolutions by a matrix
-/// product read wrong elements of a post-op's operand if they have groups.
+/// vectors makes 0 of the logistic function of NaN, and the reference code -0
+/// of the ReLU of negative numbers. Convolutions by a matrix product read wrong
+/// elements of a post-op's operand if they have groups.
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops);
 
@@ -66,20 +66,13 @@ void addPostOpArguments(
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     std::vector<PrimitiveTask::Argument> &arguments);
 
-/// A matrix product without bias or post-ops, for the number of threads that
-/// this thread has now.
-struct ProductPrimitive {
-  OwnedPrimitive primitive;
-  dnnl_memory_desc_t rhs = {}; ///< in the library's order, if it may choose it
-  dnnl_memory_desc_t scratch = {};
-  size_t scratch_bytes = 0;
-
-  /// `owner` names the task that has the product, for messages: "this
-  /// attention". `adds`: to what the result holds.
-  Status make(OnednnContext &context, const dnnl_memory_desc_t &left,
-              const dnnl_memory_desc_t &right, const dnnl_memory_desc_t &result,
-              const char *owner, bool adds = false);
-};
+/// Chooses code for a matrix product without bias or post-ops, for the number
+/// of threads that this thread has now. `owner` names the task that has the
+/// product, for messages: "this attention". `adds`: to what the result holds.
+Status chooseProduct(OnednnContext &context, const dnnl_memory_desc_t &left,
+                     const dnnl_memory_desc_t &right,
+                     const dnnl_memory_desc_t &result, const char *owner,
+                     bool adds, OwnedPrimitiveDesc &desc);
 
 /// How a result is described to the library.
 using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;

@@ -24,8 +24,10 @@ namespace partita::runtime {
 namespace {
 
 /// state[B, H] . weights[H, N], for gates that lie next to each other.
-class StateProduct {
-public:
+struct StateProduct {
+  std::unique_ptr<PrimitiveTask> task; ///< of the state, weights, and result
+  bool in_place = true;                ///< the weights are read where they lie
+
   /// `weights` [N, H], of one direction.
   Status make(OnednnContext &context, int64_t batch, Operand weights,
               bool pack) {
@@ -36,67 +38,44 @@ public:
                        plain =
                            stridedDesc({hidden, rows}, {weights.strides[1],
                                                         weights.strides[0]});
+    OwnedPrimitiveDesc desc;
+    auto choose = [&](const dnnl_memory_desc_t &right) {
+      return chooseProduct(context, state, right, out, "this recurrent layer",
+                           /*adds=*/false, desc);
+    };
+    auto bind = [&](const dnnl_memory_desc_t &right, float *data) -> Status {
+      task = PARTITA_TRY(PrimitiveTask::create(context, desc));
+      return task->add(context, {{DNNL_ARG_SRC, state, nullptr},
+                                 {DNNL_ARG_WEIGHTS, right, data},
+                                 {DNNL_ARG_DST, out, nullptr}});
+    };
     if (pack && weights.constant) {
       // The library packs the matrix as it multiplies with it.
       std::swap(weights.dims[0], weights.dims[1]);
       std::swap(weights.strides[0], weights.strides[1]);
-      if (make(context, state, anyDesc({hidden, rows}), out).ok()) {
-        auto packed = context.packed(weights, plain, made.rhs);
-        if (packed) {
+      if (choose(anyDesc({hidden, rows})).ok()) {
+        const dnnl_memory_desc_t right =
+            *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+        if (auto packed = context.packed(weights, plain, right)) {
           in_place = *packed == weights.data;
-          return bind(context, state, *packed, out);
+          return bind(right, *packed);
         }
       }
     }
-    PARTITA_TRY(make(context, state, plain, out));
-    return bind(context, state, weights.data, out);
+    PARTITA_TRY(choose(plain));
+    return bind(plain, weights.data);
   }
 
-  size_t scratchBytes() const { return made.scratch_bytes; }
-  void useScratch(float *state, float *out, void *scratch) {
-    dnnl_memory_set_data_handle(memories[0].get(), state);
-    dnnl_memory_set_data_handle(memories[2].get(), out);
-    dnnl_memory_set_data_handle(memories[3].get(), scratch);
+  size_t scratchBytes() const { return task ? task->scratchBytes() : 0; }
+  void useScratch(float *state, float *out, uint8_t *scratch) {
+    task->argument(0).set(reinterpret_cast<uint8_t *>(state));
+    task->argument(2).set(reinterpret_cast<uint8_t *>(out));
+    task->useScratch(scratch);
   }
-  bool run(dnnl_stream_t stream) {
-    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, memories[0].get()},
-                                   {DNNL_ARG_WEIGHTS, memories[1].get()},
-                                   {DNNL_ARG_DST, memories[2].get()},
-                                   {DNNL_ARG_SCRATCHPAD, memories[3].get()}};
-    return dnnl_primitive_execute(made.primitive.get(), stream,
-                                  made.scratch_bytes ? 4 : 3,
-                                  arguments) == dnnl_success;
-  }
-
-  bool isInPlace() const { return in_place; }
   void visitAddresses(const AddressVisitor &visit) {
     if (in_place)
-      visit(memories[1].get());
+      visit(task->argument(1));
   }
-
-private:
-  Status make(OnednnContext &context, const dnnl_memory_desc_t &state,
-              const dnnl_memory_desc_t &weights,
-              const dnnl_memory_desc_t &out) {
-    return made.make(context, state, weights, out, "this recurrent layer");
-  }
-
-  Status bind(OnednnContext &context, const dnnl_memory_desc_t &state,
-              float *weights, const dnnl_memory_desc_t &out) {
-    std::pair<const dnnl_memory_desc_t *, void *> described[] = {
-        {&state, DNNL_MEMORY_NONE},
-        {&made.rhs, weights},
-        {&out, DNNL_MEMORY_NONE},
-        {&made.scratch, DNNL_MEMORY_NONE}};
-    for (int i = 0; i < 4; ++i)
-      PARTITA_TRY(context.memory(*described[i].first, described[i].second,
-                                 memories[i]));
-    return Status();
-  }
-
-  ProductPrimitive made;
-  OwnedMemory memories[4]; ///< state, weights, out, scratch
-  bool in_place = true;    ///< the weights are read where they lie
 };
 
 /// One direction: its products, and the functions of its gates.
@@ -118,7 +97,6 @@ public:
   }
 
   Status prepare(OnednnContext &context, bool pack) {
-    stream = context.stream();
     int64_t count = weights().dims[0];
     int64_t functions = plan.functions()->size() / count;
     directions = std::vector<Direction>(count);
@@ -143,8 +121,8 @@ public:
         PARTITA_TRY(direction.candidate.make(context, batch, last, pack));
       }
       PARTITA_TRY(direction.product.make(context, batch, own, pack));
-      if (direction.product.isInPlace() ||
-          (resetsBefore() && direction.candidate.isInPlace()))
+      if (direction.product.in_place ||
+          (resetsBefore() && direction.candidate.in_place))
         context.readInPlace(weights());
     }
     return Status();
@@ -238,12 +216,12 @@ private:
     copyState(call.initial, d, state);
     copyState(call.initial_cell, d, cell);
     for (int64_t step = 0; step < steps; ++step) {
-      if (!direction.product.run(stream))
+      if (!direction.product.task->run())
         return false;
       if (resetsBefore()) {
         for (int64_t b = 0; b < batch; ++b)
           resetState(direction, d, b, step);
-        if (!direction.candidate.run(stream))
+        if (!direction.candidate.task->run())
           return false;
       }
       for (int64_t b = 0; b < batch; ++b)
@@ -408,7 +386,6 @@ private:
 
   ResolvedCall call;
   const abi::Recurrent &plan;
-  dnnl_stream_t stream = nullptr;
   int64_t steps, batch, hidden, gates;
   std::vector<Direction> directions;
   float *state = nullptr, *cell = nullptr, *reset = nullptr, *sums = nullptr;

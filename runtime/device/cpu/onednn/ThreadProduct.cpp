@@ -13,6 +13,19 @@
 
 namespace partita::runtime {
 
+Status ThreadProduct::make(OnednnContext &context, const char *owner) {
+  OwnedPrimitiveDesc desc;
+  PARTITA_TRY(chooseProduct(context, lhs.describe(), rhs.describe(),
+                            result.describe(), owner, adds, desc));
+  if (dnnl_status_t status = createPrimitive(primitive, desc))
+    return Status::error(std::string("oneDNN does not take the products of ") +
+                         owner + ": " + context.reason(status));
+  scratch =
+      *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+  scratch_bytes = dnnl_memory_desc_get_size(&scratch);
+  return Status();
+}
+
 Status ThreadProductTask::prepare(OnednnContext &context,
                                   std::vector<ThreadProduct> all_products,
                                   size_t bytes, int64_t part_count,
@@ -27,10 +40,8 @@ Status ThreadProductTask::prepare(OnednnContext &context,
   for (ThreadProduct &product : products) {
     if (product.isSmall() || !status.ok())
       continue;
-    status = product.made.make(context, product.lhs.describe(),
-                               product.rhs.describe(),
-                               product.result.describe(), owner, product.adds);
-    library = std::max(library, product.made.scratch_bytes);
+    status = product.make(context, owner);
+    library = std::max(library, product.scratch_bytes);
   }
   omp_set_num_threads(team.size());
   worker_bytes = rules::alignScratch(own_bytes + library);
@@ -58,7 +69,7 @@ Status ThreadProductTask::Worker::make(
                              out = product.result.describe();
     for (auto [desc, memory] :
          {std::pair(&left, &lhs), std::pair(&right, &rhs),
-          std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
+          std::pair(&out, &result), std::pair(&product.scratch, &scratch)})
       PARTITA_TRY(context.memory(*desc, DNNL_MEMORY_NONE, *memory));
     list[0] = {DNNL_ARG_SRC, lhs.get()};
     list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
@@ -80,11 +91,11 @@ void ThreadProductTask::useScratch(uint8_t *data) {
 
 static void multiplySmall(const ThreadProduct &product, const float *left,
                           const float *right, float *out) {
-  const auto &[lhs, rhs, result, adds, made] = product;
+  const Matrix &lhs = product.lhs, &rhs = product.rhs, &result = product.result;
   for (int64_t i = 0; i < result.rows; ++i)
     for (int64_t j = 0; j < result.columns; ++j) {
       float &to = out[i * result.row_stride + j * result.column_stride];
-      float sum = adds ? to : 0;
+      float sum = product.adds ? to : 0;
       for (int64_t k = 0; k < lhs.columns; ++k)
         sum += left[i * lhs.row_stride + k * lhs.column_stride] *
                right[k * rhs.row_stride + j * rhs.column_stride];
@@ -103,8 +114,8 @@ bool ThreadProductTask::Worker::multiply(size_t number, float *left,
   dnnl_memory_set_data_handle(own_arguments.lhs.get(), left);
   dnnl_memory_set_data_handle(own_arguments.rhs.get(), right);
   dnnl_memory_set_data_handle(own_arguments.result.get(), out);
-  return dnnl_primitive_execute(product.made.primitive.get(), stream.get(),
-                                product.made.scratch_bytes ? 4 : 3,
+  return dnnl_primitive_execute(product.primitive.get(), stream.get(),
+                                product.scratch_bytes ? 4 : 3,
                                 own_arguments.list) == dnnl_success;
 }
 

@@ -45,7 +45,12 @@ struct Parts {
 struct ThreadProduct {
   Matrix lhs, rhs, result;
   bool adds = false; ///< to what the result holds
-  ProductPrimitive made;
+  OwnedPrimitive primitive;
+  dnnl_memory_desc_t scratch = {};
+  size_t scratch_bytes = 0;
+
+  /// Makes the primitive. `owner`: see `chooseProduct`.
+  Status make(OnednnContext &context, const char *owner);
 
   /// Starting the library takes as long as so many multiplications.
   static constexpr int64_t kSmall = 256;
