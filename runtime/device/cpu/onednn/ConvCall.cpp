@@ -8,10 +8,7 @@
 #include "runtime/device/cpu/onednn/ConvWindows.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/ReorderedTask.h"
-#include "runtime/device/cpu/onednn/WinogradConv.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
-#include "runtime/device/cpu/own/IntegerProduct.h"
-#include "runtime/device/cpu/own/TiledWinograd.h"
 
 #include <algorithm>
 #include <functional>

@@ -17,8 +17,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
-#include "runtime/device/cpu/own/HalfProduct.h"
-#include "runtime/device/cpu/own/IntegerProduct.h"
 
 #include <algorithm>
 

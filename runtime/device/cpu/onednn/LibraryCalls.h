@@ -79,6 +79,42 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
 Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
                                                  OnednnContext &context);
 
+/// A convolution of one group with constant weights, by Winograd's method. The
+/// library does this only on images in blocks of channels. So the input is
+/// reordered into that layout before, and the result out of it after. Fails if
+/// the processor has no such code, or if the plan has no room for it.
+Expected<std::unique_ptr<Task>>
+prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
+                OnednnContext &context);
+/// The same, around matrix products of the library. It is for processors on
+/// which the library has fast products, but not this method (AVX2). The
+/// convolution must have one group, windows of 3x3, stride 1, channels-last
+/// images and constant weights. Fails if the convolution has another form, or
+/// if the plan has no memory for it.
+Expected<std::unique_ptr<Task>> prepareTiledWinograd(const ResolvedCall &call,
+                                                     OnednnContext &context,
+                                                     const ThreadTeam &team);
+
+/// Whether this processor has instructions that multiply bf16.
+bool hasBrainProducts();
+/// lhs[B.., M, K] . rhs[B.., K, N] = result[B.., M, N], all of bf16 and of any
+/// strides. Sums are f32.
+Expected<std::unique_ptr<Task>> prepareBrainDot(ResolvedCall call,
+                                                OnednnContext &context,
+                                                const ThreadTeam &team);
+
+/// Whether the call multiplies integers of 8 bits.
+bool multipliesIntegers(const ResolvedCall &call);
+/// Whether the library's products of such integers are exact on this processor.
+bool hasExactIntegers();
+/// Exact products of such integers, on any processor.
+Expected<std::unique_ptr<Task>> prepareIntegerDot(ResolvedCall call,
+                                                  OnednnContext &context,
+                                                  const ThreadTeam &team);
+Expected<std::unique_ptr<Task>> prepareIntegerConv(ResolvedCall call,
+                                                   OnednnContext &context,
+                                                   const ThreadTeam &team);
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_LIBRARYCALLS_H

@@ -12,16 +12,72 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/onednn/LibraryCalls.h"
+#include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
-#include "runtime/device/cpu/own/GateFunctions.h"
+#include "runtime/device/cpu/simd/GateRows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace partita::runtime {
 namespace {
+
+struct GateFunction {
+  abi::GateFunctionKind kind = abi::GateFunctionKind::tanh;
+  float alpha = 0;
+  float beta = 0;
+};
+
+template <typename Fn> void mapEach(float *values, int64_t count, Fn fn) {
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = fn(values[i]);
+}
+
+/// Applies the function to `count` elements in place.
+void applyGate(const GateFunction &function, float *values, int64_t count) {
+  using Kind = abi::GateFunctionKind;
+  static const GateRows logisticRow = atBestLevel(logisticRowBaseline,
+                                                  logisticRowV3, logisticRowV4),
+                        tanhRow =
+                            atBestLevel(tanhRowBaseline, tanhRowV3, tanhRowV4);
+  float alpha = function.alpha, beta = function.beta;
+  switch (function.kind) {
+  case Kind::relu:
+    return mapEach(values, count, [](float x) { return std::max(x, 0.0f); });
+  case Kind::tanh:
+    return tanhRow(values, count);
+  case Kind::logistic:
+    return logisticRow(values, count);
+  case Kind::affine:
+    return mapEach(values, count, [=](float x) { return alpha * x + beta; });
+  case Kind::leaky_relu:
+    return mapEach(values, count,
+                   [=](float x) { return x < 0 ? alpha * x : x; });
+  case Kind::thresholded_relu:
+    return mapEach(values, count,
+                   [=](float x) { return x > alpha ? x : 0.0f; });
+  case Kind::scaled_tanh:
+    return mapEach(values, count,
+                   [=](float x) { return alpha * std::tanh(beta * x); });
+  case Kind::hard_sigmoid:
+    return mapEach(values, count, [=](float x) {
+      return std::clamp(alpha * x + beta, 0.0f, 1.0f);
+    });
+  case Kind::elu:
+    return mapEach(values, count, [=](float x) {
+      return x < 0 ? alpha * (std::exp(x) - 1) : x;
+    });
+  case Kind::softsign:
+    return mapEach(values, count,
+                   [](float x) { return x / (1 + std::fabs(x)); });
+  case Kind::softplus:
+    return mapEach(values, count, [](float x) {
+      return std::max(x, 0.0f) + std::log1p(std::exp(-std::fabs(x)));
+    });
+  }
+}
 
 /// state[B, H] . weights[H, N], for gates that lie next to each other.
 struct StateProduct {

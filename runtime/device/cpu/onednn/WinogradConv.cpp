@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/onednn/WinogradConv.h"
-
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/ReorderedTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"

@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Processors with AVX512_BF16 or AMX multiply bf16 faster than f32. On others
+// the library has no such products, or slow ones. There bf16 is widened, a tile
+// at a time, and multiplied as f32.
+//
 // A thread computes a tile of the result at a time. It widens blocks of both
 // operands into its scratch, multiplies them there, adds up the products, and
 // rounds the sum. The work is cut by shapes alone, so results do not depend on
 // the number of threads.
 //
 //===----------------------------------------------------------------------===//
-
-#include "runtime/device/cpu/own/HalfProduct.h"
 
 #include "runtime/base/SmallFloats.h"
 #include "runtime/device/cpu/onednn/ThreadProduct.h"

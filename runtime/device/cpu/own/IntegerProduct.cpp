@@ -4,10 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
-#include "runtime/device/cpu/own/IntegerProduct.h"
+//
+// VNNI instructions sum four products of 8-bit integers in 32 bits. On a
+// processor without them the library's code adds pairs of products in 16 bits,
+// and saturates. The tasks of this file are exact: they widen both sides to 16
+// bits, a few rows at a time. They are about as fast as f32 products, take any
+// strides, and need no memory except scratch.
+//
+//===----------------------------------------------------------------------===//
 
 #include "runtime/base/BestLevel.h"
+#include "runtime/device/cpu/onednn/LibraryCalls.h"
 #include "runtime/device/cpu/simd/IntegerRows.h"
 
 #include <algorithm>

@@ -15,8 +15,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/own/TiledWinograd.h"
-
 #include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
