@@ -36,8 +36,7 @@ constexpr int64_t kColumnStep = 16;
 class Attention final : public ThreadProductTask {
 public:
   Attention(ResolvedCall resolved, const ThreadTeam &team)
-      : ThreadProductTask(team), call(std::move(resolved)),
-        softmax(softmaxRows()) {
+      : ThreadProductTask(std::move(resolved), team), softmax(softmaxRows()) {
     rows = q().dims[2];
     columns = k().dims[2];
     block = rules::attentionBlockRows(rows);
@@ -57,13 +56,6 @@ public:
         context, describeProducts(),
         static_cast<size_t>(rules::attentionScoreRoom(rows, columns)),
         q().dims[0] * q().dims[1] * blocks, "this attention");
-  }
-
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
-    for (Operand *mask : {&call.mask_mul, &call.mask_add})
-      visit(&mask->data);
   }
 
 private:
@@ -169,7 +161,6 @@ private:
                            at(call.result(), batch, head, row));
   }
 
-  ResolvedCall call;
   ScoreFunction softmax;
   int64_t rows, columns, block, blocks;
   std::vector<Kind> kinds;

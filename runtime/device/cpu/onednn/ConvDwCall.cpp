@@ -28,10 +28,10 @@
 namespace partita::runtime {
 namespace {
 
-class ConvDw final : public Task {
+class ConvDw final : public CallTask {
 public:
   ConvDw(ResolvedCall resolved, const ThreadTeam &team)
-      : call(std::move(resolved)), team(team),
+      : CallTask(std::move(resolved)), team(team),
         windows(*call.call->details_as_Conv(), x(), dw(), dy()),
         slices(sliceCall()) {}
 
@@ -71,11 +71,6 @@ public:
   void useScratch(uint8_t *data) override {
     for (size_t i = 0; i < workers.size(); ++i)
       workers[i]->scratch = data + i * layout.end;
-  }
-
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
   }
 
 private:
@@ -321,7 +316,6 @@ private:
                                   list) == dnnl_success;
   }
 
-  ResolvedCall call;
   const ThreadTeam &team;
   ConvWindows windows;
   rules::ConvDwSlices slices;

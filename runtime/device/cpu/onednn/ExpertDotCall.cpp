@@ -35,9 +35,9 @@ class ExpertDot final : public ExpertTask {
 public:
   ExpertDot(ResolvedCall resolved, const ThreadTeam &team,
             const rules::ExpertDotShape &shape)
-      : ExpertTask(team, shape, rules::tileExpertDot(shape)),
-        call(std::move(resolved)), across{shape.columns, tiles.columns},
-        depth(call.operands[0].dims[1]),
+      : ExpertTask(std::move(resolved), team, shape,
+                   rules::tileExpertDot(shape)),
+        across{shape.columns, tiles.columns}, depth(call.operands[0].dims[1]),
         isTransposed(!call.has_experts && call.operands[1].strides[1] == 1 &&
                      call.operands[1].strides[2] != 1),
         most(isTransposed ? 1 : rules::kFewRows) {}
@@ -65,13 +65,6 @@ public:
                     static_cast<size_t>(shape.columns) * sizeof(float));
     setPartCount(list.size() * across.count());
     return ThreadProductTask::run();
-  }
-
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
-    visit(&call.zeros.data);
-    visit(&call.experts.data);
   }
 
 private:
@@ -171,7 +164,6 @@ private:
     return true;
   }
 
-  ResolvedCall call;
   const Parts across;
   const int64_t depth; ///< of x
   const bool isTransposed;

@@ -27,8 +27,9 @@ class ExpertOuter final : public ExpertTask {
 public:
   ExpertOuter(ResolvedCall resolved, const ThreadTeam &team,
               const rules::ExpertDotShape &shape)
-      : ExpertTask(team, shape, rules::tileExpertOuter(shape)),
-        call(std::move(resolved)), down{shape.columns, tiles.columns} {}
+      : ExpertTask(std::move(resolved), team, shape,
+                   rules::tileExpertOuter(shape)),
+        down{shape.columns, tiles.columns} {}
 
   Status prepare(OnednnContext &context) {
     const int64_t floats = tiles.rows * (tiles.columns + shape.depth);
@@ -40,10 +41,6 @@ public:
   bool run() override {
     list.fill(reinterpret_cast<const int64_t *>(call.operands[2].data));
     return ThreadProductTask::run();
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
   }
 
 private:
@@ -101,7 +98,6 @@ private:
     return true;
   }
 
-  ResolvedCall call;
   const Parts down;
 };
 

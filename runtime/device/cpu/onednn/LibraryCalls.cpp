@@ -59,6 +59,19 @@ resolveCall(const abi::Call &call,
   return resolved;
 }
 
+void CallTask::visitAddresses(const AddressVisitor &visit) {
+  for (Operand &operand : call.operands)
+    visit(&operand.data);
+  for (Operand *operand :
+       {&call.bias, &call.mask_mul, &call.mask_add, &call.zeros, &call.experts})
+    visit(&operand->data);
+  for (std::optional<Operand> *operand :
+       {&call.lengths, &call.initial, &call.initial_cell, &call.peepholes,
+        &call.hidden_bias})
+    if (*operand)
+      visit(&(*operand)->data);
+}
+
 namespace {
 
 rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,

@@ -48,6 +48,16 @@ ResolvedCall
 resolveCall(const abi::Call &call,
             const std::function<Operand(const abi::View &)> &resolve);
 
+/// A call that reads its operands where they lie, without post-ops.
+class CallTask : public Task {
+public:
+  explicit CallTask(ResolvedCall call) : call(std::move(call)) {}
+  void visitAddresses(const AddressVisitor &visit) override;
+
+protected:
+  ResolvedCall call;
+};
+
 /// The extents of each operand of a call, and of its result.
 using Extents = std::vector<std::vector<int64_t>>;
 

@@ -25,7 +25,7 @@ namespace {
 
 /// x[M, K] . weights[N, K]^T = result[M, N].
 struct Product {
-  explicit Product(ResolvedCall resolved) : call(std::move(resolved)) {
+  explicit Product(ResolvedCall &call) : call(call) {
     const abi::PackedDot &details = *call.call->details_as_PackedDot();
     functions = atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
                             packedFunctionsV4)(details.bits());
@@ -37,11 +37,6 @@ struct Product {
     padded = weights.blocks * weights.bytes * 8 / details.bits();
   }
 
-  void visitAddresses(const AddressVisitor &visit) {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
-    visit(&call.zeros.data);
-  }
   /// Operands may have moved since the last run.
   void readAddresses() {
     weights.numbers = reinterpret_cast<uint8_t *>(call.operands[1].data);
@@ -53,17 +48,17 @@ struct Product {
     return call.operands.back().data + row * columns;
   }
 
-  ResolvedCall call;
+  ResolvedCall &call;
   PackedFunctions functions;
   PackedRows weights;
   int64_t rows, depth, columns;
   int64_t padded; ///< numbers in a row of weights
 };
 
-class FewRows final : public Task {
+class FewRows final : public CallTask {
 public:
-  FewRows(ResolvedCall call, const ThreadTeam &team)
-      : product(std::move(call)), team(team) {}
+  FewRows(ResolvedCall resolved, const ThreadTeam &team)
+      : CallTask(std::move(resolved)), product(call), team(team) {}
 
   bool run() override {
     product.readAddresses();
@@ -79,9 +74,6 @@ public:
   }
   void useScratch(uint8_t *data) override {
     arranged = reinterpret_cast<float *>(data);
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    product.visitAddresses(visit);
   }
 
 private:
@@ -109,8 +101,8 @@ private:
 
 class ManyRows final : public ThreadProductTask {
 public:
-  ManyRows(ResolvedCall call, const ThreadTeam &team)
-      : ThreadProductTask(team), product(std::move(call)),
+  ManyRows(ResolvedCall resolved, const ThreadTeam &team)
+      : ThreadProductTask(std::move(resolved), team), product(call),
         tiles(rules::tilePackedDot(product.rows, product.columns,
                                    product.padded)),
         down{product.rows, tiles.rows}, across{product.columns, tiles.columns} {
@@ -127,9 +119,6 @@ public:
   bool run() override {
     product.readAddresses();
     return ThreadProductTask::run();
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    product.visitAddresses(visit);
   }
 
 private:

@@ -142,10 +142,11 @@ struct Direction {
   bool reversed = false;
 };
 
-class Recurrent final : public Task {
+class Recurrent final : public CallTask {
 public:
   explicit Recurrent(ResolvedCall resolved)
-      : call(std::move(resolved)), plan(*call.call->details_as_Recurrent()) {
+      : CallTask(std::move(resolved)),
+        plan(*call.call->details_as_Recurrent()) {
     steps = x().dims[0];
     batch = x().dims[1];
     hidden = weights().dims[2];
@@ -220,13 +221,7 @@ public:
   }
 
   void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
-    for (std::optional<Operand> *operand :
-         {&call.lengths, &call.initial, &call.initial_cell, &call.peepholes,
-          &call.hidden_bias})
-      if (*operand)
-        visit(&(*operand)->data);
+    CallTask::visitAddresses(visit);
     for (Direction &direction : directions) {
       direction.product.visitAddresses(visit);
       if (resetsBefore())
@@ -440,7 +435,6 @@ private:
       h[k] *= o[k];
   }
 
-  ResolvedCall call;
   const abi::Recurrent &plan;
   int64_t steps, batch, hidden, gates;
   std::vector<Direction> directions;

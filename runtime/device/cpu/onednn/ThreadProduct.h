@@ -59,9 +59,9 @@ struct ThreadProduct {
   }
 };
 
-/// Parts of some work, which threads carry out. Each thread has scratch of its
+/// Parts of a call, which threads carry out. Each thread has scratch of its
 /// own, and arguments for all products.
-class ThreadProductTask : public Task {
+class ThreadProductTask : public CallTask {
 public:
   bool run() override;
   size_t scratchBytes() const override { return workers.size() * worker_bytes; }
@@ -90,7 +90,8 @@ protected:
     float *own = nullptr;
   };
 
-  explicit ThreadProductTask(const ThreadTeam &team) : team(team) {}
+  ThreadProductTask(ResolvedCall call, const ThreadTeam &team)
+      : CallTask(std::move(call)), team(team) {}
 
   /// Called once. A thread has `own_bytes` of scratch, a multiple of 64,
   /// besides the library's. `owner` names the task in messages: "this

@@ -92,9 +92,10 @@ public:
   }
 
 protected:
-  ExpertTask(const ThreadTeam &team, const rules::ExpertDotShape &shape,
+  ExpertTask(ResolvedCall call, const ThreadTeam &team,
+             const rules::ExpertDotShape &shape,
              const rules::PackedDotTiles &tiles)
-      : ThreadProductTask(team), shape(shape), tiles(tiles),
+      : ThreadProductTask(std::move(call), team), shape(shape), tiles(tiles),
         list(shape, tiles.rows) {}
 
   static size_t floatBytes(int64_t count) {

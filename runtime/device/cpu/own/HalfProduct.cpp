@@ -62,7 +62,7 @@ struct Side {
 class BrainDot final : public ThreadProductTask {
 public:
   BrainDot(ResolvedCall resolved, const ThreadTeam &team)
-      : ThreadProductTask(team), call(std::move(resolved)),
+      : ThreadProductTask(std::move(resolved), team),
         batch(call.result().rank() - 2), rows{at(2, batch), kRows},
         columns{at(2, batch + 1), kColumns}, depth{at(0, batch + 1), kDepth} {
     for (int axis = 0; axis < batch; ++axis)
@@ -79,11 +79,6 @@ public:
     return ThreadProductTask::prepare(context, describeProducts(), kBlockBytes,
                                       batches * rows.count() * columns.count(),
                                       "this product of bf16");
-  }
-
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
   }
 
 private:
@@ -165,7 +160,6 @@ private:
     return true;
   }
 
-  ResolvedCall call;
   const int batch; ///< axes
   int64_t batches = 1;
   const Parts rows, columns, depth;

@@ -47,19 +47,15 @@ template <abi::Combine combine, typename T> T combined(T a, T b) {
 }
 
 /// Runs parts of [0, extent), which the team shares.
-class OrderedTask : public Task {
+class OrderedTask : public CallTask {
 public:
   OrderedTask(ResolvedCall resolved, const ThreadTeam &team)
-      : call(std::move(resolved)), team(team) {}
+      : CallTask(std::move(resolved)), team(team) {}
 
   bool run() override {
     team.split(extent, grain,
                [&](int, int64_t begin, int64_t end) { runPart(begin, end); });
     return true;
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    for (Operand &operand : call.operands)
-      visit(&operand.data);
   }
 
 protected:
@@ -75,7 +71,6 @@ protected:
   /// Fewer elements than this are not worth waking another thread.
   static constexpr int64_t kGrain = 16 << 10;
 
-  ResolvedCall call;
   const ThreadTeam &team;
   int64_t extent = 0, grain = 1;
 };
