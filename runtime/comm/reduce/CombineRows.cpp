@@ -39,6 +39,9 @@ template <typename T> struct Plain {
   static void store(const T *from, T *to) { load(from, to); }
 };
 
+/// It has no sums and products.
+struct Boolean : Plain<uint8_t> {};
+
 struct Half {
   using Stored = uint16_t;
   using Held = float;
@@ -241,46 +244,19 @@ template <typename Format> CombineFunctions functionsOf() {
   return {combine<Format, Sum>, combine<Format, Prod>, combine<Format, Max>,
           combine<Format, Min>};
 }
+template <> CombineFunctions functionsOf<Boolean>() {
+  return {nullptr, nullptr, combine<Boolean, Max>, combine<Boolean, Min>};
+}
 
 } // namespace
 
 CombineFunctions PARTITA_LEVEL(combineFunctions)(ElementFormat format) {
   switch (format) {
-  case ElementFormat::f32:
-    return functionsOf<Plain<float>>();
-  case ElementFormat::f64:
-    return functionsOf<Plain<double>>();
-  case ElementFormat::f16:
-    return functionsOf<Half>();
-  case ElementFormat::bf16:
-    return functionsOf<Brain>();
-  case ElementFormat::i8:
-    return functionsOf<Plain<int8_t>>();
-  case ElementFormat::i16:
-    return functionsOf<Plain<int16_t>>();
-  case ElementFormat::i32:
-    return functionsOf<Plain<int32_t>>();
-  case ElementFormat::i64:
-    return functionsOf<Plain<int64_t>>();
-  case ElementFormat::u8:
-    return functionsOf<Plain<uint8_t>>();
-  case ElementFormat::u16:
-    return functionsOf<Plain<uint16_t>>();
-  case ElementFormat::u32:
-    return functionsOf<Plain<uint32_t>>();
-  case ElementFormat::u64:
-    return functionsOf<Plain<uint64_t>>();
-  case ElementFormat::boolean:
-    return {nullptr, nullptr, combine<Plain<uint8_t>, Max>,
-            combine<Plain<uint8_t>, Min>};
-  case ElementFormat::i4:
-    return functionsOf<Narrow<int8_t, 4>>();
-  case ElementFormat::u4:
-    return functionsOf<Narrow<uint8_t, 4>>();
-  case ElementFormat::i2:
-    return functionsOf<Narrow<int8_t, 2>>();
-  case ElementFormat::u2:
-    return functionsOf<Narrow<uint8_t, 2>>();
+#define PARTITA_CASE(name, ...)                                                \
+  case ElementFormat::name:                                                    \
+    return functionsOf<__VA_ARGS__>();
+    PARTITA_ELEMENT_FORMATS(PARTITA_CASE)
+#undef PARTITA_CASE
   }
   return {};
 }
