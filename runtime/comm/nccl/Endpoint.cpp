@@ -171,7 +171,7 @@ Status Endpoint::poll(CommHandle comm, const Record &record) {
 }
 
 Status Endpoint::accept(CommHandle comm, Result result, const Record &record) {
-  if (result != Result::success && result != Result::in_progress)
+  if (!works(result))
     return fail(network.api->error(result, text(record)));
   return poll(comm, record);
 }
@@ -291,7 +291,7 @@ Status Endpoint::join(const UniqueId &id) {
   config.blocking = 0;
   const Result result = network.api->commInitRankConfig(
       &world, static_cast<int>(devices.size()), id, rank, &config);
-  if (result == Result::success || result == Result::in_progress)
+  if (works(result))
     return Status();
   world = nullptr;
   return fail(network.api->error(result, text({})));
@@ -311,9 +311,7 @@ Status Endpoint::split(int number) {
   }
   const Result result = network.api->commSplit(world, color, key,
                                                &comms[size_t(number)], nullptr);
-  return result == Result::success || result == Result::in_progress
-             ? Status()
-             : fail(network.api->error(result, text({})));
+  return works(result) ? Status() : fail(network.api->error(result, text({})));
 }
 
 Status Endpoint::settle() {
@@ -378,9 +376,8 @@ Status Endpoint::finalize(int split) {
   if (gpu)
     (void)gpu->use();
   const Result result = network.api->commFinalize(comm);
-  return result == Result::success || result == Result::in_progress
-             ? Status()
-             : fail(network.api->error(result, "the end of NCCL"));
+  return works(result) ? Status()
+                       : fail(network.api->error(result, "the end of NCCL"));
 }
 
 void Endpoint::destroy(int split) {

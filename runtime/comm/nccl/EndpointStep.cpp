@@ -96,9 +96,6 @@ Status Endpoint::allToAll(CommHandle comm, const CollectiveInfo &info, int size,
   const StreamHandle stream = streams.front().stream.get();
   PARTITA_TRY(copy(target + static_cast<DeviceAddress>(rank * whole),
                    source + static_cast<DeviceAddress>(rank * whole), whole));
-  auto works = [](Result result) {
-    return result == Result::success || result == Result::in_progress;
-  };
   Result result = api.groupStart();
   if (!works(result))
     return fail(api.error(result, text(record)));
@@ -223,9 +220,6 @@ Status Endpoint::exchange(int edge, bool is_send, const Part *first,
   Result result = count > 1 ? api.groupStart() : Result::success;
   if (result != Result::success)
     return fail(api.error(result, text(record)));
-  auto works = [](Result result) {
-    return result == Result::success || result == Result::in_progress;
-  };
   for (size_t i = 0; i < count && works(result); ++i) {
     const Part &part = first[i];
     // A token says that what came before it is done: a byte does, too.
@@ -256,11 +250,9 @@ Status Endpoint::send(int channel, int micro_batch, const void *data, int64_t) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
   const int edge = network.routes.edge_of[size_t(channel)];
-  const auto key = static_cast<size_t>(channel * network.traffic.micro_batches +
-                                       micro_batch);
   std::vector<Part> &group = parts[size_t(edge)];
   group.push_back({channel, micro_batch, const_cast<void *>(data)});
-  if (network.routes.sends_more[key])
+  if (network.routes.sends_more[network.traffic.keyOf(channel, micro_batch)])
     return Status();
   PARTITA_TRY(exchange(edge, true, group.data(), group.size()));
   const StreamHandle stream = streamOf(edge).stream.get();
@@ -268,10 +260,7 @@ Status Endpoint::send(int channel, int micro_batch, const void *data, int64_t) {
   for (const Part &part : group)
     if (status.ok())
       status = driver(gpu->api.eventRecord(
-          sent[static_cast<size_t>(part.channel *
-                                       network.traffic.micro_batches +
-                                   part.micro_batch)]
-              .get(),
+          sent[network.traffic.keyOf(part.channel, part.micro_batch)].get(),
           stream));
   group.clear();
   return status;
@@ -283,8 +272,7 @@ Status Endpoint::recv(int channel, int micro_batch, void *data, int64_t) {
   const int edge = network.routes.edge_of[size_t(channel)];
   std::vector<Part> &group = parts[size_t(edge)];
   group.push_back({channel, micro_batch, data});
-  if (network.routes.receives_more[static_cast<size_t>(
-          channel * network.traffic.micro_batches + micro_batch)])
+  if (network.routes.receives_more[network.traffic.keyOf(channel, micro_batch)])
     return Status();
   Status status = exchange(edge, false, group.data(), group.size());
   group.clear();
@@ -298,9 +286,7 @@ Status Endpoint::waitSent(int channel, int micro_batch) {
   std::lock_guard<std::mutex> lock(mutex);
   PARTITA_TRY(ready());
   const cuda::EventHandle event =
-      sent[static_cast<size_t>(channel * network.traffic.micro_batches +
-                               micro_batch)]
-          .get();
+      sent[network.traffic.keyOf(channel, micro_batch)].get();
   return driver(
       gpu->api.streamWaitEvent(attached->cudaQueue().stream(), event, 0));
 }

@@ -52,10 +52,6 @@ std::string modelText(const cuda::GpuFacts &facts) {
          std::to_string(facts.architecture) + ")";
 }
 
-bool sameGpu(const Place &a, const Place &b) {
-  return a.is_gpu && b.is_gpu && a.machine == b.machine && a.gpu == b.gpu;
-}
-
 } // namespace
 
 Expected<Handshake> shakeHands(const Gpus &gpus, const Processes &processes,

@@ -21,9 +21,6 @@ namespace {
 /// The devices that have a GPU for themselves.
 std::vector<bool> haveGpus(const std::vector<Place> &places) {
   std::vector<bool> have(places.size());
-  auto sameGpu = [](const Place &a, const Place &b) {
-    return a.is_gpu && b.is_gpu && a.machine == b.machine && a.gpu == b.gpu;
-  };
   for (size_t i = 0; i < places.size(); ++i)
     have[i] = places[i].is_gpu &&
               std::count_if(places.begin(), places.end(), [&](const Place &b) {
@@ -151,9 +148,8 @@ private:
         if (edge >= 0 && edge == routes.edge_of[size_t(b.channel)] &&
             a.is_send == b.is_send && a.micro_batch == b.micro_batch &&
             a.step + 1 == b.step)
-          (a.is_send ? routes.sends_more
-                     : routes.receives_more)[static_cast<size_t>(
-              a.channel * traffic.micro_batches + a.micro_batch)] = true;
+          (a.is_send ? routes.sends_more : routes.receives_more)[traffic.keyOf(
+              a.channel, a.micro_batch)] = true;
       }
   }
 

@@ -38,6 +38,10 @@ struct Place {
   std::string gpu;      ///< its UUID
 };
 
+inline bool sameGpu(const Place &a, const Place &b) {
+  return a.is_gpu && b.is_gpu && a.machine == b.machine && a.gpu == b.gpu;
+}
+
 /// A send or a receive in a device's program.
 struct Message {
   int channel = 0, micro_batch = 0;
@@ -51,6 +55,11 @@ struct Traffic {
   std::vector<CollectiveInfo> collectives;
   int micro_batches = 1;
   std::vector<std::vector<Message>> messages; ///< by device, in their order
+
+  /// Numbers a channel's messages of all micro-batches.
+  size_t keyOf(int channel, int micro_batch) const {
+    return static_cast<size_t>(channel * micro_batches + micro_batch);
+  }
 };
 
 /// Messages from one device to another that are sent and received in the same

@@ -40,6 +40,11 @@ enum class Result : int {
   in_progress = 7,
 };
 
+/// Whether a call works, or goes on working by itself.
+inline bool works(Result result) {
+  return result == Result::success || result == Result::in_progress;
+}
+
 /// ncclDataType_t.
 enum class DataType : int {
   int8 = 0,
