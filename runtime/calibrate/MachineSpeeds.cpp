@@ -215,124 +215,84 @@ struct NameCounter : nlohmann::json_sax<Json> {
   }
 };
 
-/// Reads what MachineSpeeds::json writes. Functions return false where
-/// something else stands there.
+/// Reads what MachineSpeeds::json writes. Throws where something else stands
+/// there.
 class Reader {
 public:
-  static bool read(const Json &json, MachineSpeeds &machine) {
-    if (!text(json, abi::machine::kIdKey, machine.id) ||
-        !text(json, "cpu", machine.cpu) || !text(json, "level", machine.level))
-      return false;
-    const Json *cores = find(json, "cores"), *teams = find(json, "teams");
-    if (!cores || !integer(*cores, machine.cores) || !teams ||
-        !teams->is_array())
-      return false;
-    for (const Json &each : *teams)
-      if (!readTeam(each, machine.teams.emplace_back()))
-        return false;
-    if (const Json *devices = find(json, abi::machine::kDevicesKey)) {
-      if (!devices->is_array())
-        return false;
-      for (const Json &each : *devices)
-        if (!readDevice(each, machine.devices.emplace_back()))
-          return false;
-    }
-    return true;
+  /// Of what the library itself does not look at.
+  struct Unexpected {};
+
+  static void read(const Json &json, MachineSpeeds &machine) {
+    json.at(abi::machine::kIdKey).get_to(machine.id);
+    json.at("cpu").get_to(machine.cpu);
+    json.at("level").get_to(machine.level);
+    machine.cores = integer(json.at("cores"));
+    for (const Json &each : array(json.at("teams")))
+      readTeam(each, machine.teams.emplace_back());
+    if (auto found = json.find(abi::machine::kDevicesKey); found != json.end())
+      for (const Json &each : array(*found))
+        readDevice(each, machine.devices.emplace_back());
   }
 
 private:
-  static const Json *find(const Json &json, const char *key) {
-    if (!json.is_object())
-      return nullptr;
-    auto it = json.find(key);
-    return it != json.end() ? &*it : nullptr;
+  static const Json::array_t &array(const Json &json) {
+    return json.get_ref<const Json::array_t &>();
   }
-  static bool text(const Json &json, const char *key, std::string &to) {
-    const Json *found = find(json, key);
-    if (!found || !found->is_string())
-      return false;
-    to = found->get<std::string>();
-    return true;
+  static const Json::object_t &object(const Json &json) {
+    return json.get_ref<const Json::object_t &>();
   }
-  static bool integer(const Json &json, int &to) {
-    if (!json.is_number_integer() || json < 1 || json > 1000000)
-      return false;
-    to = json.get<int>();
-    return true;
+  static void require(bool isSo) {
+    if (!isSo)
+      throw Unexpected();
   }
-  static bool numbers(const Json *json, std::vector<double> &to) {
-    if (!json || !json->is_array())
-      return false;
-    for (const Json &each : *json) {
-      if (!each.is_number())
-        return false;
-      to.push_back(each.get<double>());
-    }
-    return true;
+  /// The library would take booleans and fractions, too.
+  static int integer(const Json &json) {
+    require(json.is_number_integer() && json >= 1 && json <= 1000000);
+    return json.get<int>();
   }
 
-  static bool readDevice(const Json &json, DeviceFigures &device) {
-    const Json *speeds = find(json, "rates");
-    if (!text(json, "kind", device.kind) ||
-        !text(json, "architecture", device.architecture) ||
-        !text(json, "name", device.name) || !speeds || !speeds->is_object())
-      return false;
-    for (const auto &[name, value] : speeds->items()) {
-      if (!value.is_number())
-        return false;
+  static void readDevice(const Json &json, DeviceFigures &device) {
+    json.at("kind").get_to(device.kind);
+    json.at("architecture").get_to(device.architecture);
+    json.at("name").get_to(device.name);
+    for (const auto &[name, value] : object(json.at("rates")))
       device.speeds.emplace_back(name, value.get<double>());
-    }
-    return true;
   }
 
-  static bool readTeam(const Json &json, TeamSpeeds &team) {
-    const Json *threads = find(json, "threads"), *tables = find(json, "tables"),
-               *work = find(json, abi::machine::kWorkKey);
-    if (!threads || !integer(*threads, team.threads) || !tables ||
-        !tables->is_object() || (work && !readWork(*work, team)))
-      return false;
-    for (const auto &[name, table] : tables->items()) {
+  static void readTeam(const Json &json, TeamSpeeds &team) {
+    team.threads = integer(json.at("threads"));
+    for (const auto &[name, table] : object(json.at("tables"))) {
       RateTable &added = team.tables.emplace_back(name, "");
-      const Json *axes = find(table, "axes");
-      added.values.clear();
-      if (!text(table, "unit", added.unit) || !axes || !axes->is_object() ||
-          !numbers(find(table, "values"), added.values))
-        return false;
+      table.at("unit").get_to(added.unit);
+      table.at("values").get_to(added.values);
       size_t count = 1;
-      for (const auto &[axis, at] : axes->items()) {
-        added.axes.push_back({axis, {}});
-        if (!numbers(&at, added.axes.back().at))
-          return false;
+      for (const auto &[axis, at] : object(table.at("axes"))) {
+        added.axes.push_back({axis, at.get<std::vector<double>>()});
         count *= added.axes.back().at.size();
       }
-      if (added.values.size() != count)
-        return false;
+      require(added.values.size() == count);
     }
-    return true;
+    if (auto work = json.find(abi::machine::kWorkKey); work != json.end())
+      readWork(*work, team);
   }
 
-  static bool readWork(const Json &json, TeamSpeeds &team) {
-    if (!json.is_object())
-      return false;
-    for (const auto &[devices, times] : json.items()) {
-      int count = 0;
-      if (!parsed(devices, 10, count) || !times.is_object())
-        return false;
-      for (const auto &[text, pair] : times.items()) {
-        uint64_t key = 0;
-        std::vector<double> both;
-        if (!parsed(text, 16, key) || !numbers(&pair, both) || both.size() != 2)
-          return false;
-        team.work[count][key] = {both[0], both[1]};
+  static void readWork(const Json &json, TeamSpeeds &team) {
+    for (const auto &[devices, times] : object(json)) {
+      const int count = parse<int>(devices, 10);
+      for (const auto &[key, pair] : object(times)) {
+        const auto both = pair.get<std::vector<double>>();
+        require(both.size() == 2);
+        team.work[count][parse<uint64_t>(key, 16)] = {both[0], both[1]};
       }
     }
-    return true;
   }
 
   template <typename Integer>
-  static bool parsed(const std::string &text, int base, Integer &to) {
+  static Integer parse(const std::string &text, int base) {
+    Integer number = 0;
     const char *end = text.data() + text.size();
-    return std::from_chars(text.data(), end, to, base).ptr == end;
+    require(std::from_chars(text.data(), end, number, base).ptr == end);
+    return number;
   }
 };
 
@@ -352,9 +312,13 @@ Expected<MachineSpeeds> MachineSpeeds::parse(std::string_view text) {
   if (*version != abi::machine::kFormatVersion)
     return Status::error("is of another version");
   MachineSpeeds machine;
-  if (!Reader::read(json, machine))
-    return Status::error("is not as partita-run wrote it");
-  return machine;
+  try {
+    Reader::read(json, machine);
+    return machine;
+  } catch (const Json::exception &) {
+  } catch (const Reader::Unexpected &) {
+  }
+  return Status::error("is not as partita-run wrote it");
 }
 
 } // namespace partita::runtime
