@@ -44,11 +44,6 @@ constexpr double kFilter4[6][3] = {
     {kNear, -kNear * p, kNear * p * p}, {kFar, kFar * q, kFar * q * q},
     {kFar, -kFar * q, kFar * q * q},    {0, 0, 1}};
 
-int64_t roundUp(int64_t bytes) {
-  constexpr int64_t step = rules::kScratchAlignment;
-  return (bytes + step - 1) / step * step;
-}
-
 TileFunctions tileFunctions() {
   return atBestLevel(tileFunctionsBaseline, tileFunctionsV3, tileFunctionsV4)();
 }
@@ -269,8 +264,7 @@ private:
   int64_t inputs() const { return input.dims[1]; }
   int64_t outputs() const { return result.dims[1]; }
   int64_t transformedBytes(int64_t channels) const {
-    return roundUp(elements * block * channels *
-                   static_cast<int64_t>(sizeof(float)));
+    return rules::alignScratch(elements * block * channels * sizeof(float));
   }
 
   /// G g G^T of each pair of channels, a packed matrix for each element.
