@@ -13,9 +13,20 @@
 #ifndef PARTITA_COMPILER_CODEGEN_KERNELGROUPING_H
 #define PARTITA_COMPILER_CODEGEN_KERNELGROUPING_H
 
-#include "compiler/codegen/BuiltKernel.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace partita::codegen {
+
+/// A kernel in the IR, and how a device starts it: by the extent of its
+/// parallel loop, or by a grid of blocks.
+struct BuiltKernel {
+  mlir::func::FuncOp function;
+  int64_t extent = 1, grain = 1;
+  llvm::SmallVector<int64_t> launch;  ///< blocks, threads; empty: no grid
+  llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
+};
 
 class KernelGrouping {
 public:

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/calls/PoolViews.h"
+#include "compiler/codegen/calls/CallViews.h"
 
 #include <cmath>
 

@@ -36,10 +36,10 @@ int64_t getCoefficient(AffineExpr expr, unsigned loop) {
   return 0;
 }
 
-int64_t getAddressStep(const KernelBuffer &buffer, AffineMap map,
+int64_t getAddressStep(ArrayRef<int64_t> strides, AffineMap map,
                        unsigned loop) {
   int64_t step = 0;
-  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), buffer.strides))
+  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides))
     step += getCoefficient(expr, loop) * stride;
   return step;
 }
@@ -222,7 +222,7 @@ bool isVectorizable(EmitContext &context, const StageSchedule &stage,
   for (OpOperand *operand : op.getDpsInputOperands()) {
     if (op.getMatchingBlockArgument(operand).use_empty())
       continue;
-    int64_t step = getAddressStep(context.getBuffer(operand->get()),
+    int64_t step = getAddressStep(context.getBuffer(operand->get()).strides,
                                   op.getMatchingIndexingMap(operand), loop);
     strided |= step != 0 && step != 1;
   }
@@ -231,7 +231,7 @@ bool isVectorizable(EmitContext &context, const StageSchedule &stage,
     return false;
   AffineMap written = op.getIndexingMapsArray().back();
   int64_t step =
-      getAddressStep(context.getBuffer(op.getResult(0)), written, loop);
+      getAddressStep(context.getBuffer(op.getResult(0)).strides, written, loop);
   bool parallel =
       op.getIteratorTypesArray()[loop] == utils::IteratorType::parallel;
   return step == (parallel ? 1 : 0);
@@ -274,7 +274,7 @@ private:
 
   Value load(const KernelBuffer &buffer, AffineMap map) {
     Location loc = op.getLoc();
-    int64_t step = getAddressStep(buffer, map, point.vectorLoop);
+    int64_t step = getAddressStep(buffer.strides, map, point.vectorLoop);
     Value address = emitAddress(b, loc, buffer, map, point);
     if (point.width == 1 || step == 0)
       return memref::LoadOp::create(b, loc, buffer.memref, address);

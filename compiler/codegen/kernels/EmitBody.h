@@ -19,8 +19,9 @@ namespace partita::codegen {
 /// How a linear expression changes with a loop.
 int64_t getCoefficient(mlir::AffineExpr expr, unsigned loop);
 
-/// How an operand's address changes with a loop, in elements.
-int64_t getAddressStep(const KernelBuffer &buffer, mlir::AffineMap map,
+/// How the address of an operand with these strides changes with a loop, in
+/// elements.
+int64_t getAddressStep(llvm::ArrayRef<int64_t> strides, mlir::AffineMap map,
                        unsigned loop);
 
 /// The point at which a stage is computed, or `width` points along the loop

@@ -24,23 +24,31 @@ namespace partita::codegen {
 static constexpr int64_t kTileElements = 2048;
 static constexpr int64_t kColumnTile = 64;
 
+Value skipViews(Value tensor) {
+  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+      tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor;
+}
+
 Value getStorageRoot(Value tensor) {
-  while (Operation *op = tensor.getDefiningOp()) {
-    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-      tensor = op->getOperand(0);
-    else if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
-      tensor = dps.getDpsInits()[0];
-    else
-      break;
-  }
+  tensor = skipViews(tensor);
+  while (auto op = tensor.getDefiningOp<DestinationStyleOpInterface>())
+    tensor = skipViews(op.getDpsInits()[0]);
   return tensor;
 }
 
 static linalg::GenericOp getStage(Value tensor) {
-  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-      tensor.getDefiningOp()))
-    tensor = tensor.getDefiningOp()->getOperand(0);
-  return tensor.getDefiningOp<linalg::GenericOp>();
+  return skipViews(tensor).getDefiningOp<linalg::GenericOp>();
+}
+
+/// Whether a stage reads such a tensor at computed positions.
+static bool readsInBody(linalg::GenericOp stage,
+                        llvm::function_ref<bool(Value)> isSuch) {
+  bool reads = false;
+  stage.getBody()->walk(
+      [&](tensor::ExtractOp extract) { reads |= isSuch(extract.getTensor()); });
+  return reads;
 }
 
 static int64_t product(ArrayRef<int64_t> sizes) {
@@ -210,7 +218,9 @@ private:
           isRead = true;
         }
         // A read at computed positions may be anywhere.
-        if (readsInBody(reader.op, stage.op))
+        if (readsInBody(reader.op, [&](Value tensor) {
+              return getStage(tensor) == stage.op;
+            }))
           return dropAll(candidate);
       }
       // What no other stage reads may be cut in any way that computes it once.
@@ -240,16 +250,6 @@ private:
       return true;
     candidate.assign(candidate.size(), false);
     return false;
-  }
-
-  static bool readsInBody(linalg::GenericOp reader, linalg::GenericOp stage) {
-    return reader.getBody()
-        ->walk([&](tensor::ExtractOp extract) {
-          return getStage(extract.getTensor()) == stage
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
   }
 
   /// Iterations of the loops that are not rows.
@@ -425,14 +425,9 @@ private:
     AffineMap written = target.op.getIndexingMapsArray().back();
     bool isRead = false;
     for (auto [index, stage] : llvm::enumerate(schedule.stages)) {
-      bool inBody = stage.op.getBody()
-                        ->walk([&](tensor::ExtractOp extract) {
-                          return getStorageRoot(extract.getTensor()) == input
-                                     ? WalkResult::interrupt()
-                                     : WalkResult::advance();
-                        })
-                        .wasInterrupted();
-      if (inBody)
+      if (readsInBody(stage.op, [&](Value tensor) {
+            return getStorageRoot(tensor) == input;
+          }))
         return false;
       for (OpOperand *operand : stage.op.getDpsInputOperands()) {
         if (getStorageRoot(operand->get()) != input)

@@ -90,6 +90,9 @@ struct Crossing {
 /// The crossing loops of a stage that does nothing but elementwise operations.
 std::optional<Crossing> findCrossing(mlir::linalg::GenericOp op);
 
+/// What a tensor is a view of; the tensor itself, if it is none.
+mlir::Value skipViews(mlir::Value tensor);
+
 /// The value whose bytes a tensor of the function uses. Looks through views,
 /// stages and fills.
 mlir::Value getStorageRoot(mlir::Value tensor);

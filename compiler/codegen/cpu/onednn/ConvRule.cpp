@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/calls/PoolViews.h"
+#include "compiler/codegen/calls/CallViews.h"
 #include "compiler/codegen/cpu/onednn/CallRule.h"
 
 #include "runtime/abi/machine.h"

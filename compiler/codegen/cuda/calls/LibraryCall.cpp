@@ -8,9 +8,7 @@
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 
 #include "compiler/codegen/NotANumber.h"
-#include "compiler/codegen/calls/AttentionViews.h"
-#include "compiler/codegen/calls/DotViews.h"
-#include "compiler/codegen/calls/PoolViews.h"
+#include "compiler/codegen/calls/CallViews.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Conv.h"
 #include "runtime/device/cuda/rules/Matmul.h"

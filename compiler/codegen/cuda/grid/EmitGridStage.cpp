@@ -19,7 +19,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -27,14 +26,6 @@ using namespace mlir;
 namespace partita::codegen::cuda {
 
 namespace {
-
-/// The stage that makes a tensor, through views.
-Operation *getMaker(Value tensor) {
-  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-      tensor.getDefiningOp()))
-    tensor = tensor.getDefiningOp()->getOperand(0);
-  return tensor.getDefiningOp();
-}
 
 class GridStageEmitter {
 public:
@@ -53,7 +44,9 @@ public:
     for (OpOperand *operand : op.getDpsInputOperands()) {
       Value staged = context.staged.lookup(operand);
       point.loaded[operand->getOperandNumber()] =
-          staged ? staged : context.elements.lookup(getMaker(operand->get()));
+          staged ? staged
+                 : context.elements.lookup(
+                       skipViews(operand->get()).getDefiningOp());
     }
   }
 

@@ -85,16 +85,15 @@ static int64_t getBytes(Value tensor) {
 /// step is no multiple of `width`.
 static int64_t getAlignedStep(Value tensor, AffineMap map, unsigned loop,
                               int64_t width) {
-  auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
-  KernelBuffer dense;
-  dense.strides = getDenseStrides(shape);
-  int64_t first = 0, step = getAddressStep(dense, map, loop);
+  const SmallVector<int64_t> strides =
+      getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape());
+  int64_t first = 0, step = getAddressStep(strides, map, loop);
   for (unsigned other = 0; other < map.getNumDims(); ++other)
-    if (other != loop && getAddressStep(dense, map, other) % width != 0)
+    if (other != loop && getAddressStep(strides, map, other) % width != 0)
       return step == 0 ? 0 : -1;
   SmallVector<AffineExpr> origin(map.getNumDims(),
                                  getAffineConstantExpr(0, map.getContext()));
-  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), dense.strides))
+  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides))
     first +=
         cast<AffineConstantExpr>(expr.replaceDims(origin)).getValue() * stride;
   return step == 0 || first % width == 0 ? step : -1;
@@ -143,11 +142,10 @@ static bool runsAlongRows(const StageSchedule &stage) {
   for (OpOperand *operand : op.getDpsInputOperands()) {
     if (op.getMatchingBlockArgument(operand).use_empty())
       continue;
-    KernelBuffer dense;
-    dense.strides = getDenseStrides(
-        cast<RankedTensorType>(operand->get().getType()).getShape());
+    auto type = cast<RankedTensorType>(operand->get().getType());
     int64_t step =
-        getAddressStep(dense, op.getMatchingIndexingMap(operand), loops.back());
+        getAddressStep(getDenseStrides(type.getShape()),
+                       op.getMatchingIndexingMap(operand), loops.back());
     if (step != 0 && step != 1)
       return false;
   }

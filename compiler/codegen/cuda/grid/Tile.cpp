@@ -9,7 +9,6 @@
 
 #include "compiler/codegen/kernels/EmitBody.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,13 +31,12 @@ static int64_t getElementBytes(Value tensor) {
 static SmallVector<int64_t> getRowSteps(const KernelSchedule &kernel,
                                         const StageSchedule &stage,
                                         Value tensor, AffineMap map) {
-  KernelBuffer dense;
-  dense.strides =
+  const SmallVector<int64_t> strides =
       getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape());
   SmallVector<int64_t> steps(kernel.sizes.size());
   for (auto [loop, row] : llvm::enumerate(stage.rows))
     if (row >= 0)
-      steps[row] = getAddressStep(dense, map, loop);
+      steps[row] = getAddressStep(strides, map, loop);
   return steps;
 }
 
@@ -53,11 +51,7 @@ static std::optional<unsigned> findContiguous(const KernelSchedule &kernel,
 
 /// Whether the operand is another stage's result, which threads keep.
 static bool isKeptElement(const KernelSchedule &kernel, Value tensor) {
-  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-      tensor.getDefiningOp()))
-    tensor = tensor.getDefiningOp()->getOperand(0);
-  Operation *maker = tensor.getDefiningOp();
-  return maker && kernel.find(maker);
+  return kernel.find(skipViews(tensor).getDefiningOp());
 }
 
 std::optional<Transposition> findTransposition(const KernelSchedule &kernel) {

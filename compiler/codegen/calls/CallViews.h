@@ -1,16 +1,25 @@
-//===- PoolViews.h - Pools as images with windows ---------------*- C++ -*-===//
+//===- CallViews.h - Ops as calls of views of tensors -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H
-#define PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H
+#ifndef PARTITA_COMPILER_CODEGEN_CALLS_CALLVIEWS_H
+#define PARTITA_COMPILER_CODEGEN_CALLS_CALLVIEWS_H
 
 #include "compiler/codegen/calls/CallMatcher.h"
 
 namespace partita::codegen {
+
+/// Makes the `nn.dot` a call of kind `dot`, [B.., M, K] * [B.., K, N]: a rule's
+/// `match`. Rows or columns lie side by side in each operand, and rows in the
+/// result. Returns false if strides cannot express that.
+bool matchDotViews(CallMatcher &call, mlir::Operation *root);
+
+/// Makes an `nn.attention` a call of kind `attention`, with masks of the shape
+/// of the scores. Returns false if it is none: nothing follows the result.
+bool matchAttentionViews(CallMatcher &call, mlir::Operation *root);
 
 /// The permutation of an image's dimensions that gives the order [N, C,
 /// spatial..]. `last`: the image has its channels last, not second.
@@ -27,4 +36,4 @@ bool matchPoolViews(CallMatcher &call, mlir::Operation *root);
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H
+#endif // PARTITA_COMPILER_CODEGEN_CALLS_CALLVIEWS_H
