@@ -7,11 +7,9 @@
 
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
 
-#include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -44,25 +42,21 @@ constexpr int64_t kElementsOfThread = 4, kWarps = kScanThreads / kWarp;
 class ScanEmitter : ThreadBuilder {
 public:
   ScanEmitter(func::FuncOp kernel, nn::ScanOp scan, ModuleOp target)
-      : ThreadBuilder(scan.getLoc(), kernel.getContext()), scan(scan),
-        element(scan.getType().getElementType()),
+      : ThreadBuilder(scan.getLoc(), kernel, /*inPlace=*/{}, target),
+        scan(scan), element(scan.getType().getElementType()),
         length(scan.getType().getDimSize(scan.getDim())) {
-    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
-    b.setInsertionPoint(func.getBody().front().getTerminator());
     from = func.getArgument(0);
     to = func.getArgument(1);
-    partials =
-        declareShared(b, b.getLoc(), target,
-                      (kernel.getName() + "_warps").str(), kWarps, element);
+    partials = share("warps", kWarps, element);
     for (int64_t dim = scan.getDim() + 1; dim < scan.getType().getRank(); ++dim)
       inner *= scan.getType().getDimSize(dim);
   }
 
   void emit() {
-    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    lane = arith::RemUIOp::create(b, thread, number(kWarp));
-    warp = arith::DivUIOp::create(b, thread, number(kWarp));
-    Value row = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    thread = getThread();
+    lane = getLane(thread);
+    warp = getWarp(thread);
+    Value row = getBlock();
     // Rows of the dimensions before the scanned one, then of those behind it.
     base =
         add(mul(arith::DivUIOp::create(b, row, index(inner)), length * inner),
@@ -85,8 +79,8 @@ private:
     Value place = add(first, mul(toIndex(thread), kElementsOfThread));
     for (int64_t i = 0; i < kElementsOfThread; ++i) {
       places.push_back(add(place, index(i)));
-      isInside.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                               places[i], index(length)));
+      isInside.push_back(
+          compare(arith::CmpIPredicate::ult, places[i], index(length)));
       Value safe = arith::MinUIOp::create(b, places[i], index(length - 1));
       Value x = memref::LoadOp::create(b, from, getAddress(safe));
       x = arith::SelectOp::create(b, isInside[i], x, neutral);
@@ -97,8 +91,7 @@ private:
     for (int64_t distance = 1; distance < kWarp; distance *= 2)
       warpAll = where(atLeast(lane, distance),
                       combine(fromBelow(warpAll, distance), warpAll), warpAll);
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                         number(kWarp - 1));
+    Value isLast = compare(arith::CmpIPredicate::eq, lane, number(kWarp - 1));
     when(isLast,
          [&] { memref::StoreOp::create(b, warpAll, partials, toIndex(warp)); });
     NVVM::Barrier0Op::create(b);
@@ -132,14 +125,9 @@ private:
     return arith::SelectOp::create(b, condition, x, otherwise);
   }
   Value atLeast(Value x, int64_t least) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, x,
-                                 number(least));
+    return compare(arith::CmpIPredicate::uge, x, number(least));
   }
   Value getAddress(Value place) { return add(base, mul(place, inner)); }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value mul(Value x, int64_t factor) {
-    return arith::MulIOp::create(b, x, index(factor));
-  }
 
   nn::ScanOp scan;
   const Type element;

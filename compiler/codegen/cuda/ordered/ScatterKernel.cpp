@@ -7,12 +7,10 @@
 
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 
-#include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -79,11 +77,9 @@ namespace {
 class ScatterEmitter : ThreadBuilder {
 public:
   ScatterEmitter(func::FuncOp kernel, nn::ScatterOp scatter, ModuleOp target)
-      : ThreadBuilder(scatter.getLoc(), kernel.getContext()), scatter(scatter),
-        columns(scatter.getType().getDimSize(1)),
+      : ThreadBuilder(scatter.getLoc(), kernel, getInPlace(scatter), target),
+        scatter(scatter), columns(scatter.getType().getDimSize(1)),
         updates(scatter.getPlaces().getType().getDimSize(0)) {
-    func::FuncOp func = declareKernel(kernel, getInPlace(scatter), target);
-    b.setInsertionPoint(func.getBody().front().getTerminator());
     auto argument = [&](Value tensor) -> Value {
       return func.getArgument(cast<BlockArgument>(tensor).getArgNumber());
     };
@@ -92,19 +88,15 @@ public:
     if (isa<BlockArgument>(scatter.getX()))
       upon = argument(scatter.getX());
     to = func.getArgument(func.getNumArguments() - 1);
-    found = declareShared(b, b.getLoc(), target,
-                          (kernel.getName() + "_found").str(), kWarps,
-                          b.getI32Type());
+    found = share("found", kWarps, b.getI32Type());
   }
 
   void emit() {
-    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    first = arith::MulIOp::create(
-        b, toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type())),
-        index(countRowsOfBlock(scatter)));
-    Value end = arith::MinUIOp::create(
-        b, arith::AddIOp::create(b, first, index(countRowsOfBlock(scatter))),
-        index(scatter.getType().getDimSize(0)));
+    thread = getThread();
+    first = mul(getBlock(), countRowsOfBlock(scatter));
+    Value end =
+        arith::MinUIOp::create(b, add(first, index(countRowsOfBlock(scatter))),
+                               index(scatter.getType().getDimSize(0)));
     count = arith::SubIOp::create(b, end, first);
     loop(first, end, 1, [&](Value row) {
       overColumns(row, [&](Value, Value place) {
@@ -131,20 +123,17 @@ private:
   /// Adds those of the updates from `begin` on, one a thread, that go to rows
   /// of this block, in their order.
   void addTurn(Value begin) {
-    Value lane = arith::RemUIOp::create(b, thread, number(kWarp)),
-          warp = arith::DivUIOp::create(b, thread, number(kWarp));
+    Value lane = getLane(thread), warp = getWarp(thread);
     Value mask =
         NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), isMine(begin),
                                  NVVM::VoteSyncKind::ballot);
-    when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
+    when(compare(arith::CmpIPredicate::eq, lane, number(0)),
          [&] { memref::StoreOp::create(b, mask, found, toIndex(warp)); });
     NVVM::Barrier0Op::create(b);
     loop(index(0), index(kWarps), 1, [&](Value warp) {
-      Value ofWarp = arith::AddIOp::create(
-          b, begin, arith::MulIOp::create(b, warp, index(kWarp)));
-      overBits(memref::LoadOp::create(b, found, warp), [&](Value bit) {
-        addUpdate(arith::AddIOp::create(b, ofWarp, toIndex(bit)));
-      });
+      Value ofWarp = add(begin, mul(warp, kWarp));
+      overBits(memref::LoadOp::create(b, found, warp),
+               [&](Value bit) { addUpdate(add(ofWarp, toIndex(bit))); });
     });
     // Nobody writes those of the next turn before all have read these.
     NVVM::Barrier0Op::create(b);
@@ -152,17 +141,15 @@ private:
 
   /// Whether this thread's update of a turn goes to a row of this block.
   Value isMine(Value begin) {
-    Value update = arith::AddIOp::create(b, begin, toIndex(thread));
-    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, update,
-                                          index(updates));
+    Value update = add(begin, toIndex(thread));
+    Value isThere = compare(arith::CmpIPredicate::ult, update, index(updates));
     Value last = arith::MinUIOp::create(b, update, index(updates - 1));
     Type i64 = b.getI64Type();
     Value place = memref::LoadOp::create(b, places, last);
     Value behind = arith::SubIOp::create(
         b, place, arith::IndexCastUIOp::create(b, i64, first));
-    Value isInside =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, behind,
-                              arith::IndexCastUIOp::create(b, i64, count));
+    Value isInside = compare(arith::CmpIPredicate::ult, behind,
+                             arith::IndexCastUIOp::create(b, i64, count));
     return arith::AndIOp::create(b, isThere, isInside);
   }
 
@@ -170,11 +157,10 @@ private:
     Value row = arith::IndexCastUIOp::create(
         b, b.getIndexType(),
         memref::LoadOp::create(b, places, ValueRange{update}));
-    Value begin = arith::MulIOp::create(b, update, index(columns));
+    Value begin = mul(update, columns);
     overColumns(row, [&](Value column, Value place) {
       Value all = memref::LoadOp::create(b, to, place);
-      Value x = memref::LoadOp::create(
-          b, from, ValueRange{arith::AddIOp::create(b, begin, column)});
+      Value x = memref::LoadOp::create(b, from, ValueRange{add(begin, column)});
       memref::StoreOp::create(b, nn::scalar::add(b, b.getLoc(), all, x), to,
                               place);
     });
@@ -188,8 +174,7 @@ private:
     Block *before = b.createBlock(&bits.getBefore(), {}, i32, b.getLoc());
     Value left = before->getArgument(0);
     scf::ConditionOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, left, number(0)),
-        left);
+        b, compare(arith::CmpIPredicate::ne, left, number(0)), left);
     Block *after = b.createBlock(&bits.getAfter(), {}, i32, b.getLoc());
     left = after->getArgument(0);
     emit(LLVM::CountTrailingZerosOp::create(b, i32, left,
@@ -200,10 +185,9 @@ private:
 
   /// The same threads have the same columns each time.
   template <typename Fn> void overColumns(Value row, Fn emit) {
-    Value base = arith::MulIOp::create(b, row, index(columns));
-    loop(toIndex(thread), index(columns), kScatterThreads, [&](Value column) {
-      emit(column, arith::AddIOp::create(b, base, column));
-    });
+    Value base = mul(row, columns);
+    loop(toIndex(thread), index(columns), kScatterThreads,
+         [&](Value column) { emit(column, add(base, column)); });
   }
 
   nn::ScatterOp scatter;

@@ -7,10 +7,8 @@
 
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 
-#include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -40,40 +38,32 @@ namespace {
 class SelectEmitter : ThreadBuilder {
 public:
   SelectEmitter(func::FuncOp kernel, nn::TopKOp topK, ModuleOp target)
-      : ThreadBuilder(topK.getLoc(), kernel.getContext()), topK(topK),
-        element(topK.getX().getType().getElementType()),
+      : ThreadBuilder(topK.getLoc(), kernel, /*inPlace=*/{}, target),
+        topK(topK), element(topK.getX().getType().getElementType()),
         columns(topK.getX().getType().getDimSize(1)),
         count(topK.getType().getDimSize(1)) {
-    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
-    b.setInsertionPoint(func.getBody().front().getTerminator());
     from = func.getArgument(0);
     to = func.getArgument(1);
-    auto declare = [&](StringRef what, Type type) {
-      return declareShared(b, b.getLoc(), target,
-                           (kernel.getName() + what).str(), kWarps, type);
-    };
-    elements = declare("_elements", element);
-    places = declare("_places", b.getI32Type());
+    elements = share("elements", kWarps, element);
+    places = share("places", kWarps, b.getI32Type());
   }
 
   void emit() {
-    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    Value row = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
-    base = arith::MulIOp::create(b, row, index(columns));
-    Value first = arith::MulIOp::create(b, row, index(count));
+    thread = getThread();
+    Value row = getBlock();
+    base = mul(row, columns);
+    Value first = mul(row, count);
     Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
     auto passes = scf::ForOp::create(b, index(0), index(count), index(1),
                                      ValueRange{any, number(-1)});
     b.setInsertionPointToEnd(passes.getBody());
     Candidate chosen =
         emitPass({passes.getRegionIterArg(0), passes.getRegionIterArg(1)});
-    Value isWriter =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, number(0));
+    Value isWriter = compare(arith::CmpIPredicate::eq, thread, number(0));
     when(isWriter, [&] {
       Value place = arith::ExtUIOp::create(b, b.getI64Type(), chosen.place);
       memref::StoreOp::create(b, place, to,
-                              ValueRange{arith::AddIOp::create(
-                                  b, first, passes.getInductionVar())});
+                              ValueRange{add(first, passes.getInductionVar())});
     });
     scf::YieldOp::create(b, ValueRange{chosen.element, chosen.place});
   }
@@ -97,8 +87,7 @@ private:
       b.setInsertionPointToEnd(loop.getBody());
       Value column = loop.getInductionVar();
       Candidate x{
-          memref::LoadOp::create(
-              b, from, ValueRange{arith::AddIOp::create(b, base, column)}),
+          memref::LoadOp::create(b, from, ValueRange{add(base, column)}),
           arith::IndexCastUIOp::create(b, b.getI32Type(), column)};
       Value isBehind = arith::OrIOp::create(b, isNone(last), isBefore(last, x));
       Candidate next = choose(
@@ -110,14 +99,12 @@ private:
     for (int distance = kWarp / 2; distance > 0; distance /= 2)
       best = join(best, {exchange(best.element, distance),
                          exchange(best.place, distance)});
-    Value warp = arith::DivUIOp::create(b, thread, number(kWarp)),
-          lane = arith::RemUIOp::create(b, thread, number(kWarp));
-    when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
-         [&] {
-           Value slot = toIndex(warp);
-           memref::StoreOp::create(b, best.element, elements, slot);
-           memref::StoreOp::create(b, best.place, places, slot);
-         });
+    Value warp = getWarp(thread), lane = getLane(thread);
+    when(compare(arith::CmpIPredicate::eq, lane, number(0)), [&] {
+      Value slot = toIndex(warp);
+      memref::StoreOp::create(b, best.element, elements, slot);
+      memref::StoreOp::create(b, best.place, places, slot);
+    });
     NVVM::Barrier0Op::create(b);
     for (int64_t i = 0; i < kWarps; ++i) {
       Candidate other{memref::LoadOp::create(b, elements, index(i)),
@@ -131,8 +118,7 @@ private:
 
   /// The first of two, either of which may be none.
   Candidate join(Candidate x, Candidate other) {
-    Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                        other.place, number(0));
+    Value isOne = compare(arith::CmpIPredicate::sge, other.place, number(0));
     return choose(x, other, isOne);
   }
 
@@ -145,16 +131,14 @@ private:
   }
 
   Value isNone(Candidate x) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x.place,
-                                 number(0));
+    return compare(arith::CmpIPredicate::slt, x.place, number(0));
   }
 
   /// Of equal elements the earlier one comes first.
   Value isBefore(Candidate x, Candidate y) {
     Value isLess = less(x.element, y.element),
           isMore = less(y.element, x.element);
-    Value isEarlier =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x.place, y.place);
+    Value isEarlier = compare(arith::CmpIPredicate::slt, x.place, y.place);
     // If it comes neither before nor behind, it is equal.
     Value isBehind = topK.getLargest() ? isLess : isMore;
     Value isFirst = topK.getLargest() ? isMore : isLess;
@@ -167,7 +151,7 @@ private:
   /// NaN is larger than all numbers.
   Value less(Value x, Value y) {
     if (!isa<FloatType>(element))
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+      return compare(arith::CmpIPredicate::slt, x, y);
     Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
     Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, y, y);
     Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);

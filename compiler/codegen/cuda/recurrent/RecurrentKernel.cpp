@@ -7,11 +7,9 @@
 
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
-#include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
-#include "compiler/codegen/cuda/recurrent/GateFunction.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -54,6 +52,66 @@ LogicalResult checkRecurrentKernel(nn::ClusterOp cluster) {
 
 namespace {
 
+/// A constant of f32.
+Value emitFloat(ImplicitLocOpBuilder &b, double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+/// The function of a gate, of an f32.
+Value emitGate(ImplicitLocOpBuilder &b, nn::GateFunctionAttr function,
+               Value x) {
+  using Kind = nn::GateFunctionKind;
+  auto add = [&](Value p, Value q) -> Value {
+    return arith::AddFOp::create(b, p, q);
+  };
+  auto mul = [&](Value p, Value q) -> Value {
+    return arith::MulFOp::create(b, p, q);
+  };
+  auto largest = [&](Value p, Value q) -> Value {
+    return arith::MaximumFOp::create(b, p, q);
+  };
+  auto exp = [&](Value p) -> Value { return math::ExpOp::create(b, p); };
+  auto whereNegative = [&](Value p, Value q) -> Value {
+    Value negative =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, emitFloat(b, 0));
+    return arith::SelectOp::create(b, negative, p, q);
+  };
+  Value alpha = emitFloat(b, function.getAlpha()),
+        beta = emitFloat(b, function.getBeta()), one = emitFloat(b, 1),
+        zero = emitFloat(b, 0);
+  switch (function.getKind()) {
+  case Kind::relu:
+    return largest(x, zero);
+  case Kind::tanh:
+    return math::TanhOp::create(b, x);
+  case Kind::logistic:
+    return arith::DivFOp::create(b, one,
+                                 add(one, exp(arith::NegFOp::create(b, x))));
+  case Kind::affine:
+    return add(mul(alpha, x), beta);
+  case Kind::leaky_relu:
+    return whereNegative(mul(alpha, x), x);
+  case Kind::thresholded_relu: {
+    Value above = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, x, alpha);
+    return arith::SelectOp::create(b, above, x, zero);
+  }
+  case Kind::scaled_tanh:
+    return mul(alpha, math::TanhOp::create(b, mul(beta, x)));
+  case Kind::hard_sigmoid:
+    return arith::MinimumFOp::create(b, largest(add(mul(alpha, x), beta), zero),
+                                     one);
+  case Kind::elu:
+    return whereNegative(mul(alpha, arith::SubFOp::create(b, exp(x), one)), x);
+  case Kind::softsign:
+    return arith::DivFOp::create(b, x, add(one, math::AbsFOp::create(b, x)));
+  case Kind::softplus: {
+    Value below = arith::NegFOp::create(b, math::AbsFOp::create(b, x));
+    return add(largest(x, zero), math::Log1pOp::create(b, exp(below)));
+  }
+  }
+  return {};
+}
+
 /// A tensor in memory, dense and row-major.
 struct Array {
   Value memref;
@@ -63,18 +121,18 @@ struct Array {
 class RecurrentEmitter : ThreadBuilder {
 public:
   RecurrentEmitter(func::FuncOp kernel, nn::RecurrentOp layer, ModuleOp target)
-      : ThreadBuilder(kernel.getLoc(), kernel.getContext()), kernel(kernel),
-        layer(layer), target(target), steps(layer.getNumSteps()),
+      : ThreadBuilder(kernel.getLoc(), kernel, /*inPlace=*/{}, target),
+        layer(layer), steps(layer.getNumSteps()),
         batch(layer.getX().getType().getDimSize(1)),
         directions(layer.getNumDirections()), hidden(layer.getHiddenSize()),
         gates(nn::RecurrentOp::getNumGates(layer.getCell())) {}
 
   void emit() {
-    openFunction();
-    Value sequence = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    addArrays();
+    Value sequence = getBlock();
     direction = arith::DivUIOp::create(b, sequence, index(batch));
     sample = arith::RemUIOp::create(b, sequence, index(batch));
-    thread = toIndex(NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    thread = toIndex(getThread());
     state = allocate("state", hidden);
     sums = allocate("sums", gates * hidden);
     if (resetsBefore())
@@ -106,9 +164,7 @@ private:
   /// A gru whose gate r multiplies the state before the product.
   bool resetsBefore() { return isGru() && !layer.getHiddenBias(); }
 
-  void openFunction() {
-    func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
-    b.setInsertionPoint(func.getBody().front().getTerminator());
+  void addArrays() {
     for (auto [tensor, memref] :
          llvm::zip_equal(kernel.getArguments(), func.getArguments()))
       addArray(tensor, memref);
@@ -140,10 +196,7 @@ private:
   }
 
   Array allocate(StringRef what, int64_t elements) {
-    return {declareShared(b, b.getLoc(), target,
-                          (kernel.getName() + "_" + what).str(), elements,
-                          b.getF32Type()),
-            {1}};
+    return {share(what, elements, b.getF32Type()), {1}};
   }
 
   Value place(const Array &array, ArrayRef<Value> indices) {
@@ -311,9 +364,7 @@ private:
     return mul(emitGate(b, function(d, 2), next), seen);
   }
 
-  func::FuncOp kernel;
   nn::RecurrentOp layer;
-  ModuleOp target;
   const int64_t steps, batch, directions, hidden, gates;
   llvm::DenseMap<Value, Array> arrays;
   Array out, state, sums, reset, cell;
