@@ -1,4 +1,4 @@
-//===- Onednn.h - oneDNN's handles, owned -----------------------*- C++ -*-===//
+//===- Onednn.h - Handles and operands of oneDNN ----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,10 +8,12 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_ONEDNN_H
 #define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_ONEDNN_H
 
+#include "runtime/abi/plan_generated.h"
 #include "runtime/base/Arena.h"
+#include "runtime/base/Elements.h"
 #include "runtime/base/Status.h"
-#include "runtime/device/cpu/onednn/Operand.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,8 +22,34 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace partita::runtime {
+
+/// A view with its address. A stride of 0 on an axis longer than 1 broadcasts.
+struct Operand {
+  float *data = nullptr; ///< or elements of another type
+  abi::DType type = abi::DType::f32;
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides; ///< elements
+  bool constant = false;        ///< the same bytes in every step
+  bool mapped = false;          ///< lies in a mapped weight file
+
+  /// Moves the begin by this many elements.
+  void advance(int64_t elements) {
+    data = reinterpret_cast<float *>(reinterpret_cast<uint8_t *>(data) +
+                                     elements * elementBytes(type));
+  }
+  int rank() const { return static_cast<int>(dims.size()); }
+  /// Gives axes of extent 1 the extents of `shape`, with stride 0.
+  void broadcastTo(const std::vector<int64_t> &shape) {
+    for (int i = 0; i < rank(); ++i)
+      if (dims[i] == 1 && shape[i] != 1) {
+        dims[i] = shape[i];
+        strides[i] = 0;
+      }
+  }
+};
 
 /// A handle of the library, destroyed with its owner.
 template <typename Handle, dnnl_status_t (*destroy)(Handle)> class Owned {
