@@ -11,7 +11,8 @@
 //
 //   return n.result(0, n.unary<nn::SqrtOp>(n.broadcastTo(x, shape)));
 //
-// needs no checks in between. Constant operands fold.
+// needs no checks in between. Constant operands fold. A number may stand for a
+// tensor that has it everywhere, and the type of the other operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +56,9 @@ struct NumberRange {
   int64_t low, high;
   bool operator==(const NumberRange &) const = default;
 };
+
+template <typename T>
+concept Number = std::is_arithmetic_v<T>;
 
 class NodeImport;
 
@@ -229,10 +233,40 @@ public:
   template <typename Op> mlir::Value binary(mlir::Value x, mlir::Value y) {
     return checkSameType(x, y) ? make<Op>(x.getType(), x, y) : mlir::Value();
   }
-  mlir::Value compare(nn::ComparePredicate predicate, mlir::Value x,
-                      mlir::Value y);
+  template <typename Op> mlir::Value binary(mlir::Value x, Number auto y) {
+    return binary<Op>(x, splat(static_cast<double>(y), x));
+  }
+  mlir::Value add(mlir::Value x, auto y) { return binary<nn::AddOp>(x, y); }
+  mlir::Value sub(mlir::Value x, auto y) { return binary<nn::SubOp>(x, y); }
+  mlir::Value mul(mlir::Value x, auto y) { return binary<nn::MulOp>(x, y); }
+  mlir::Value div(mlir::Value x, auto y) { return binary<nn::DivOp>(x, y); }
+  mlir::Value max(mlir::Value x, auto y) { return binary<nn::MaxOp>(x, y); }
+  mlir::Value min(mlir::Value x, auto y) { return binary<nn::MinOp>(x, y); }
+
+  using Predicate = nn::ComparePredicate;
+  mlir::Value compare(Predicate predicate, mlir::Value x, mlir::Value y);
+  mlir::Value compare(Predicate predicate, mlir::Value x, Number auto y) {
+    return compare(predicate, x, splat(static_cast<double>(y), x));
+  }
+  mlir::Value lt(mlir::Value x, auto y) { return compare(Predicate::lt, x, y); }
+  mlir::Value le(mlir::Value x, auto y) { return compare(Predicate::le, x, y); }
+  mlir::Value gt(mlir::Value x, auto y) { return compare(Predicate::gt, x, y); }
+  mlir::Value ge(mlir::Value x, auto y) { return compare(Predicate::ge, x, y); }
+  mlir::Value eq(mlir::Value x, auto y) { return compare(Predicate::eq, x, y); }
+  mlir::Value ne(mlir::Value x, auto y) { return compare(Predicate::ne, x, y); }
+
   mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
                      mlir::Value onFalse);
+  mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
+                     Number auto onFalse) {
+    return select(predicate, onTrue,
+                  splat(static_cast<double>(onFalse), onTrue));
+  }
+  mlir::Value select(mlir::Value predicate, Number auto onTrue,
+                     mlir::Value onFalse) {
+    return select(predicate, splat(static_cast<double>(onTrue), onFalse),
+                  onFalse);
+  }
   mlir::Value cast(mlir::Value x, mlir::Type element, bool saturate = true);
 
   mlir::Value constant(mlir::DenseElementsAttr elements);

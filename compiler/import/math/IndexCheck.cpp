@@ -199,22 +199,18 @@ static Value makeCheck(NodeImport &n, Value indices,
                        ArrayRef<NumberRange> allowed) {
   indices = n.cast(indices, n.b.getI64Type());
   Value isRight = n.binary<nn::AndOp>(
-      n.compare(nn::ComparePredicate::ge, indices,
-                makeBounds(n, indices, allowed, &NumberRange::low)),
-      n.compare(nn::ComparePredicate::le, indices,
-                makeBounds(n, indices, allowed, &NumberRange::high)));
+      n.ge(indices, makeBounds(n, indices, allowed, &NumberRange::low)),
+      n.le(indices, makeBounds(n, indices, allowed, &NumberRange::high)));
   Value rows = makeRows(n, indices);
   isRight = makeRows(n, isRight);
   if (!rows || !isRight)
     return {};
   const int64_t length = n.shapeOf(rows)[1];
   Value place = makeIota(n, n.shapeOf(rows), 1);
-  Value first = PARTITA_TRY(n.reduce(
-      nn::ReduceKind::min,
-      n.select(isRight, n.splat(static_cast<double>(length), rows), place), {1},
-      /*keep=*/true));
-  Value at = n.binary<nn::MinOp>(
-      first, n.splat(static_cast<double>(length - 1), first));
+  Value first = PARTITA_TRY(n.reduce(nn::ReduceKind::min,
+                                     n.select(isRight, length, place), {1},
+                                     /*keep=*/true));
+  Value at = n.min(first, length - 1);
   Value index = n.make<nn::GatherElementsOp>(n.typeOf(first), rows, at, 1);
   return n.concat({first, index}, 1);
 }
@@ -281,9 +277,7 @@ LogicalResult checkLabels(NodeImport &n, Value labels, int64_t classes,
                           CheckedOperand operand) {
   const bool isExtra = ignored && (*ignored < 0 || *ignored >= classes);
   if (labels && isExtra)
-    labels = n.select(n.compare(nn::ComparePredicate::eq, labels,
-                                n.splat(static_cast<double>(*ignored), labels)),
-                      n.splat(0, labels), labels);
+    labels = n.select(n.eq(labels, *ignored), 0, labels);
   return checkRange(n, labels, NumberRange{0, classes - 1}, operand);
 }
 

@@ -19,37 +19,17 @@ Value makeIota(NodeImport &n, ArrayRef<int64_t> shape, int64_t dim) {
   return type ? n.make<nn::IotaOp>(type, dim) : Value();
 }
 
-Value addNumber(NodeImport &n, Value x, double addend) {
-  if (!x || addend == 0)
-    return x;
-  return n.binary<nn::AddOp>(x, n.splat(addend, x));
-}
-
-Value mulNumber(NodeImport &n, Value x, double factor) {
-  if (!x || factor == 1)
-    return x;
-  return n.binary<nn::MulOp>(x, n.splat(factor, x));
-}
-
 Value clampTo(NodeImport &n, Value x, double low, double high) {
-  x = n.binary<nn::MaxOp>(x, n.splat(low, x));
-  return n.binary<nn::MinOp>(x, n.splat(high, x));
+  return n.min(n.max(x, low), high);
 }
 
 Value wrapIndex(NodeImport &n, Value index, int64_t size) {
   index = n.cast(index, n.b.getI64Type());
-  if (!index)
-    return {};
-  Value isNegative =
-      n.compare(nn::ComparePredicate::lt, index, n.splat(0, index));
-  return n.select(isNegative, addNumber(n, index, static_cast<double>(size)),
-                  index);
+  return n.select(n.lt(index, 0), n.add(index, size), index);
 }
 
 Value isWithin(NodeImport &n, Value x, double low, double high) {
-  return n.binary<nn::AndOp>(
-      n.compare(nn::ComparePredicate::ge, x, n.splat(low, x)),
-      n.compare(nn::ComparePredicate::lt, x, n.splat(high, x)));
+  return n.binary<nn::AndOp>(n.ge(x, low), n.lt(x, high));
 }
 
 Shape toLast(int64_t rank, int64_t dim) {
@@ -68,7 +48,7 @@ Shape fromLast(int64_t rank, int64_t dim) {
 /// Unsigned numbers of 64 bits and signed ones have the same order but for the
 /// first bit.
 static Value flipFirstBit(NodeImport &n, Value x) {
-  return n.binary<nn::XorOp>(x, n.splat(-0x1p63, x));
+  return n.binary<nn::XorOp>(x, -0x1p63);
 }
 
 static Value bitcast(NodeImport &n, Value x, Type element) {

@@ -15,10 +15,6 @@ namespace partita::import {
 /// A tensor of i64 in which each element is its index along `dim`.
 mlir::Value makeIota(NodeImport &n, llvm::ArrayRef<int64_t> shape, int64_t dim);
 
-/// x + addend and x * factor, of any number type.
-mlir::Value addNumber(NodeImport &n, mlir::Value x, double addend);
-mlir::Value mulNumber(NodeImport &n, mlir::Value x, double factor);
-
 /// x clamped to [low, high].
 mlir::Value clampTo(NodeImport &n, mlir::Value x, double low, double high);
 

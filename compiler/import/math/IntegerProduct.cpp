@@ -42,7 +42,7 @@ Biased toSigned(NodeImport &n, Biased numbers) {
     return numbers;
   auto lower = [&](Value value) {
     Value wide = widen(n, value);
-    return n.binary<nn::SubOp>(wide, n.splat(128, wide));
+    return n.sub(wide, 128);
   };
   Value zero = numbers.zero
                    ? lower(numbers.zero)
@@ -80,11 +80,10 @@ Value rescale(NodeImport &n, Value product, Value scaleX, Value scaleY,
   scaleX = n.reshape(scaleX, {});
   const bool isNumber = n.typeOf(scaleY).getNumElements() == 1;
   Value factor = isNumber ? n.reshape(scaleY, {}) : scaleY;
-  factor =
-      n.binary<nn::MulOp>(n.broadcastTo(scaleX, n.shapeOf(factor)), factor);
+  factor = n.mul(n.broadcastTo(scaleX, n.shapeOf(factor)), factor);
   factor = isNumber ? n.broadcastTo(factor, shape)
                     : n.broadcastDims(factor, {dim}, shape);
-  return n.binary<nn::MulOp>(n.cast(product, n.b.getF32Type()), factor);
+  return n.mul(n.cast(product, n.b.getF32Type()), factor);
 }
 
 /// What both inputs were dequantised from, with one scale for x, and one for y
@@ -146,17 +145,16 @@ dotIntegers(NodeImport &n, Biased x, Biased y, int64_t xDim, int64_t yDim,
     Shape dims = to_vector(llvm::seq<int64_t>(rank - yRank, row));
     dims.push_back(column);
     Value sums = n.broadcastDims(sumOver(n, y.value, {yDim}), dims, shape);
-    product = n.binary<nn::SubOp>(product, n.binary<nn::MulOp>(a, sums));
+    product = n.sub(product, n.mul(a, sums));
   }
   if (yIsBiased) {
     Shape dims = to_vector(llvm::seq<int64_t>(0, column));
     Value sums = n.broadcastDims(sumOver(n, x.value, {xDim}), dims, shape);
-    product = n.binary<nn::SubOp>(product, n.binary<nn::MulOp>(b, sums));
+    product = n.sub(product, n.mul(b, sums));
   }
   if (xIsBiased && yIsBiased) {
-    Value both = n.binary<nn::MulOp>(a, b);
-    Value depth = n.splat(double(n.shapeOf(x.value)[xDim]), both);
-    product = n.binary<nn::AddOp>(product, n.binary<nn::MulOp>(both, depth));
+    Value both = n.mul(a, b);
+    product = n.add(product, n.mul(both, n.shapeOf(x.value)[xDim]));
   }
   return product;
 }
@@ -181,8 +179,7 @@ FailureOr<Value> convolveIntegers(NodeImport &n, Biased x, Biased weights) {
   Shape window =
       to_vector(llvm::seq<int64_t>(1, n.typeOf(weights.value).getRank()));
   Value sums = n.broadcastDims(sumOver(n, weights.value, window), {1}, shape);
-  return n.binary<nn::SubOp>(
-      product, n.binary<nn::MulOp>(spreadZero(n, x.zero, shape, 1), sums));
+  return n.sub(product, n.mul(spreadZero(n, x.zero, shape, 1), sums));
 }
 
 FailureOr<Value>

@@ -70,10 +70,7 @@ private:
     return type.isUnsigned() ? 0
                              : static_cast<double>(int64_t(1) << (bits - 1));
   }
-  Value move(Value value) {
-    return half() == 0 ? value
-                       : n.binary<nn::AddOp>(value, n.splat(half(), value));
-  }
+  Value move(Value value) { return half() == 0 ? value : n.add(value, half()); }
 
   /// [N, K] instead of [K, N].
   Value turn(Value value) {
@@ -112,8 +109,7 @@ private:
     for (int64_t i = 0; i < each; ++i) {
       Value part = n.part(split, 3, i, i + 1);
       if (i > 0)
-        part = n.binary<nn::ShiftLeftOp>(
-            part, n.splat(static_cast<double>(i * bits), part));
+        part = n.binary<nn::ShiftLeftOp>(part, i * bits);
       packed = packed ? n.binary<nn::OrOp>(packed, part) : part;
     }
     return n.reshape(packed, {rows, blocks, bytes});

@@ -53,9 +53,9 @@ public:
   Value of(Value x) const {
     return n.make<nn::BitcastOp>(RankedTensorType::get(shape, type), x);
   }
-  Value add(Value x, Value y) const { return n.binary<nn::AddOp>(x, y); }
+  Value add(Value x, Value y) const { return n.add(x, y); }
   Value times(Value x, uint64_t factor) const {
-    return n.binary<nn::MulOp>(x, constant(factor));
+    return n.mul(x, constant(factor));
   }
   Value flip(Value x, Value y) const { return n.binary<nn::XorOp>(x, y); }
   Value shift(Value x, unsigned places) const {
@@ -121,8 +121,7 @@ Value toUnit(NodeImport &n, Value bits, FloatType type) {
     return {};
   const Bits all(n, n.shapeOf(bits));
   Value whole = n.cast(all.shift(bits, kBits - precision), type);
-  return n.binary<nn::MulOp>(
-      whole, n.splat(std::ldexp(1.0, -static_cast<int>(precision)), whole));
+  return n.mul(whole, std::ldexp(1.0, -static_cast<int>(precision)));
 }
 
 } // namespace
@@ -132,8 +131,7 @@ Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
   Value bits = PARTITA_TRY(drawBits(n, shape));
   const auto least =
       static_cast<uint64_t>(std::llround(std::ldexp(probability, kBits)));
-  Value kept = n.compare(nn::ComparePredicate::ge, bits,
-                         Bits(n, n.shapeOf(bits)).constant(least));
+  Value kept = n.ge(bits, Bits(n, n.shapeOf(bits)).constant(least));
   return n.reshape(kept, shape);
 }
 
@@ -153,12 +151,10 @@ Value makeNormalNumbers(NodeImport &n, ArrayRef<int64_t> shape,
   // Of (0, 1], and near to 0 as exact as elsewhere.
   const Bits all(n, n.shapeOf(bits));
   Value whole = n.cast(all.add(bits, all.constant(1)), wide);
-  Value unit = n.binary<nn::MulOp>(
-      whole, n.splat(std::ldexp(1.0, -static_cast<int>(kBits)), whole));
-  Value radius = n.unary<nn::SqrtOp>(
-      n.binary<nn::MulOp>(n.unary<nn::LogOp>(unit), n.splat(-2, unit)));
-  Value angle = n.binary<nn::MulOp>(turn, n.splat(2 * llvm::numbers::pi, turn));
-  Value normal = n.binary<nn::MulOp>(radius, n.unary<nn::CosOp>(angle));
+  Value unit = n.mul(whole, std::ldexp(1.0, -static_cast<int>(kBits)));
+  Value radius = n.unary<nn::SqrtOp>(n.mul(n.unary<nn::LogOp>(unit), -2));
+  Value angle = n.mul(turn, 2 * llvm::numbers::pi);
+  Value normal = n.mul(radius, n.unary<nn::CosOp>(angle));
   return n.reshape(n.cast(normal, type), shape);
 }
 

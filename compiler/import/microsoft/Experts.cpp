@@ -50,15 +50,15 @@ public:
     Value inner = x ? activate(x) : Value();
     Value y = PARTITA_TRY(inner ? multiply(fc2, inner, hidden) : Value());
     auto weigh = [&](Value each) {
-      Value weighted = n.binary<nn::MulOp>(
-          each, n.broadcastDims(weights, {0, 1}, n.shapeOf(y)));
+      Value weighted =
+          n.mul(each, n.broadcastDims(weights, {0, 1}, n.shapeOf(y)));
       return n.reduce(nn::ReduceKind::sum, weighted, {1}, /*keep=*/false);
     };
     Value sum = weigh(y);
     // Behind the sum, so that devices join what is summed, and not each part.
     if (isGiven(n, fc2.bias)) {
       Value bias = PARTITA_TRY(gatherBias(fc2, n.typeOf(y)));
-      sum = n.binary<nn::AddOp>(sum, weigh(bias));
+      sum = n.add(sum, weigh(bias));
     }
     return n.result(0, n.reshape(sum, n.shapeOf(n.input(0))));
   }
@@ -151,7 +151,7 @@ private:
       weights = pick(given);
       if (normalized) {
         Value sum = n.reduce(nn::ReduceKind::sum, weights, {1}, /*keep=*/true);
-        weights = n.binary<nn::DivOp>(weights, n.broadcastTo(sum, shape));
+        weights = n.div(weights, n.broadcastTo(sum, shape));
       }
     } else {
       // ONNX Runtime normalizes those of packed experts on CPUs in any case.
@@ -165,11 +165,11 @@ private:
 
   /// The approximation by tanh, as ONNX Runtime has it.
   Value gelu(Value x) {
-    Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
-    Value inner = n.binary<nn::AddOp>(x, mulNumber(n, cube, 0.044715));
-    Value tanh = n.unary<nn::TanhOp>(
-        mulNumber(n, inner, std::sqrt(2 / std::numbers::pi)));
-    return n.binary<nn::MulOp>(mulNumber(n, x, 0.5), addNumber(n, tanh, 1));
+    Value cube = n.mul(n.mul(x, x), x);
+    Value inner = n.add(x, n.mul(cube, 0.044715));
+    Value tanh =
+        n.unary<nn::TanhOp>(n.mul(inner, std::sqrt(2 / std::numbers::pi)));
+    return n.mul(n.mul(x, 0.5), n.add(tanh, 1));
   }
 
   /// g * logistic(alpha * g) * (l + beta) of bounded g and l.
@@ -178,12 +178,11 @@ private:
                  beta = n.floatAttr("activation_beta", 0);
     if (n.attr("swiglu_limit")) {
       const double limit = n.floatAttr("swiglu_limit", 0);
-      Value most = n.splat(limit, g);
-      g = n.binary<nn::MinOp>(g, most);
-      l = n.binary<nn::MaxOp>(n.binary<nn::MinOp>(l, most), n.splat(-limit, l));
+      g = n.min(g, limit);
+      l = n.max(n.min(l, limit), -limit);
     }
-    Value gate = n.binary<nn::MulOp>(g, logistic(mulNumber(n, g, alpha)));
-    return n.binary<nn::MulOp>(gate, addNumber(n, l, beta));
+    Value gate = n.mul(g, logistic(n.mul(g, alpha)));
+    return n.mul(gate, n.add(l, beta));
   }
 
   /// What fc2 multiplies. Null after an error.
@@ -210,10 +209,9 @@ private:
       return swiglu(first, gated);
     Value result = function == "relu"   ? n.unary<nn::ReluOp>(first)
                    : function == "gelu" ? gelu(first)
-                   : function == "silu"
-                       ? n.binary<nn::MulOp>(first, logistic(first))
-                       : first;
-    return gated ? n.binary<nn::MulOp>(result, gated) : result;
+                   : function == "silu" ? n.mul(first, logistic(first))
+                                        : first;
+    return gated ? n.mul(result, gated) : result;
   }
 
   /// x [rows, chosen, K] times the matrices of the chosen experts. `width`: of
@@ -246,7 +244,7 @@ private:
     Value product = multiply(inputs, x, width);
     if (!product || !isGiven(n, inputs.bias))
       return product;
-    return n.binary<nn::AddOp>(product, gatherBias(inputs, n.typeOf(product)));
+    return n.add(product, gatherBias(inputs, n.typeOf(product)));
   }
 
   /// The biases of the chosen experts, of this type. Null after an error.

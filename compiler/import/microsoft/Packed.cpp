@@ -112,7 +112,7 @@ LogicalResult importMatMulNBits(NodeImport &n) {
       type, x, n.reshape(n.input(1), {rows, blocks, bytes}),
       n.cast(n.reshape(n.input(2), ofBlocks), element), zeros, Value(), bits);
   if (Value bias = n.input(5))
-    product = n.binary<nn::AddOp>(product, n.broadcastTo(bias, shape));
+    product = n.add(product, n.broadcastTo(bias, shape));
   return n.result(0, product);
 }
 

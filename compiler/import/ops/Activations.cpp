@@ -34,17 +34,17 @@ LogicalResult finish(NodeImport &n, Value y) {
 
 /// x where it is positive, `negative` elsewhere.
 Value whereNegative(NodeImport &n, Value x, Value negative) {
-  Value isNegative = n.compare(nn::ComparePredicate::lt, x, n.splat(0, x));
+  Value isNegative = n.lt(x, 0);
   return n.select(isNegative, negative, x);
 }
 
 LogicalResult importLeakyRelu(NodeImport &n) {
   Value x = n.input(0);
   const double slope = n.floatAttr("alpha", 0.01);
-  Value scaled = mulNumber(n, x, slope);
+  Value scaled = n.mul(x, slope);
   // The same number, without a selection. A slope of 0 makes NaN of infinity.
   if (scaled && slope > 0 && slope <= 1)
-    return n.result(0, n.binary<nn::MaxOp>(x, scaled));
+    return n.result(0, n.max(x, scaled));
   return n.result(0, whereNegative(n, x, scaled));
 }
 
@@ -56,15 +56,15 @@ LogicalResult importPRelu(NodeImport &n) {
     slope = n.broadcastDims(slope, {1}, shape);
   else
     slope = n.broadcastTo(slope, shape);
-  return n.result(0, whereNegative(n, x, n.binary<nn::MulOp>(x, slope)));
+  return n.result(0, whereNegative(n, x, n.mul(x, slope)));
 }
 
 /// alpha * (exp(x * inner) - 1) where x is negative, x elsewhere. No positive x
 /// is exponentiated: the derivative would be zero times infinity.
 Value makeElu(NodeImport &n, Value x, double alpha, double inner) {
-  Value low = n.binary<nn::MinOp>(x, n.splat(0, x));
-  Value exp = n.unary<nn::ExpOp>(mulNumber(n, low, inner));
-  return whereNegative(n, x, mulNumber(n, addNumber(n, exp, -1), alpha));
+  Value low = n.min(x, 0);
+  Value exp = n.unary<nn::ExpOp>(n.mul(low, inner));
+  return whereNegative(n, x, n.mul(n.add(exp, -1), alpha));
 }
 
 LogicalResult importElu(NodeImport &n) {
@@ -82,13 +82,12 @@ LogicalResult importSelu(NodeImport &n) {
       n.floatAttr("alpha", n.opset < 6 ? 1.6732 : 1.6732631921768188);
   double gamma =
       n.floatAttr("gamma", n.opset < 6 ? 1.0507 : 1.0507010221481323);
-  return finish(n, mulNumber(n, makeElu(n, wideInput(n), alpha, 1), gamma));
+  return finish(n, n.mul(makeElu(n, wideInput(n), alpha, 1), gamma));
 }
 
 Value makeHardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
-  Value y = addNumber(n, mulNumber(n, x, alpha), beta);
-  return n.binary<nn::MaxOp>(n.binary<nn::MinOp>(y, n.splat(1, y)),
-                             n.splat(0, y));
+  Value y = n.add(n.mul(x, alpha), beta);
+  return n.max(n.min(y, 1), 0);
 }
 
 LogicalResult importHardSigmoid(NodeImport &n) {
@@ -98,7 +97,7 @@ LogicalResult importHardSigmoid(NodeImport &n) {
 
 LogicalResult importHardSwish(NodeImport &n) {
   Value x = wideInput(n);
-  return finish(n, n.binary<nn::MulOp>(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
+  return finish(n, n.mul(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
 }
 
 /// log(1 + exp(x)), without overflow. Its derivative at 0 is 1/2, the
@@ -108,8 +107,7 @@ Value makeSoftplus(NodeImport &n, Value x) {
   if (auto relu = positive ? positive.getDefiningOp<nn::ReluOp>() : nullptr)
     relu->setAttr(nn::grad::kHalfAtZeroAttr, n.b.getUnitAttr());
   Value exp = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
-  return n.binary<nn::AddOp>(positive,
-                             n.unary<nn::LogOp>(addNumber(n, exp, 1)));
+  return n.add(positive, n.unary<nn::LogOp>(n.add(exp, 1)));
 }
 
 LogicalResult importSoftplus(NodeImport &n) {
@@ -119,37 +117,35 @@ LogicalResult importSoftplus(NodeImport &n) {
 LogicalResult importMish(NodeImport &n) {
   Value x = wideInput(n);
   Value tanh = n.unary<nn::TanhOp>(makeSoftplus(n, x));
-  return finish(n, n.binary<nn::MulOp>(x, tanh));
+  return finish(n, n.mul(x, tanh));
 }
 
 LogicalResult importSoftsign(NodeImport &n) {
   Value x = wideInput(n);
-  Value denominator = addNumber(n, n.unary<nn::AbsOp>(x), 1);
-  return finish(n, n.binary<nn::DivOp>(x, denominator));
+  Value denominator = n.add(n.unary<nn::AbsOp>(x), 1);
+  return finish(n, n.div(x, denominator));
 }
 
 LogicalResult importThresholdedRelu(NodeImport &n) {
   Value x = n.input(0);
-  Value passes = n.compare(nn::ComparePredicate::gt, x,
-                           n.splat(n.floatAttr("alpha", 1), x));
-  return n.result(0, n.select(passes, x, n.splat(0, x)));
+  Value passes = n.gt(x, n.floatAttr("alpha", 1));
+  return n.result(0, n.select(passes, x, 0));
 }
 
 LogicalResult importGelu(NodeImport &n) {
   Value x = wideInput(n), inner;
   std::string approximate = n.stringAttr("approximate", "none");
   if (approximate == "tanh") {
-    Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
-    Value sum = n.binary<nn::AddOp>(x, mulNumber(n, cube, 0.044715));
-    inner = n.unary<nn::TanhOp>(mulNumber(n, sum, 0.7978845608028654));
+    Value cube = n.mul(n.mul(x, x), x);
+    Value sum = n.add(x, n.mul(cube, 0.044715));
+    inner = n.unary<nn::TanhOp>(n.mul(sum, 0.7978845608028654));
   } else if (approximate == "none") {
-    inner = n.unary<nn::ErfOp>(mulNumber(n, x, 0.7071067811865476));
+    inner = n.unary<nn::ErfOp>(n.mul(x, 0.7071067811865476));
   } else {
     return n.error("the attribute approximate is '" + approximate +
                    "', neither 'none' nor 'tanh'");
   }
-  return finish(
-      n, n.binary<nn::MulOp>(mulNumber(n, x, 0.5), addNumber(n, inner, 1)));
+  return finish(n, n.mul(n.mul(x, 0.5), n.add(inner, 1)));
 }
 
 const OpRow activationOps[] = {

@@ -24,19 +24,15 @@ Value castToExponent(NodeImport &n, Value x, Type element, StringRef mode,
   Value value = n.cast(x, wide);
   Value power = PARTITA_TRY(n.cast(n.cast(value, element, saturate), wide));
   if (mode == "up") {
-    Value tooLow = n.compare(nn::ComparePredicate::lt, power, value);
-    power =
-        n.select(tooLow, n.binary<nn::MulOp>(power, n.splat(2, power)), power);
-    Value half = n.binary<nn::MulOp>(power, n.splat(0.5, power));
-    power =
-        n.select(n.compare(nn::ComparePredicate::ge, half, value), half, power);
+    Value tooLow = n.lt(power, value);
+    power = n.select(tooLow, n.mul(power, 2), power);
+    Value half = n.mul(power, 0.5);
+    power = n.select(n.ge(half, value), half, power);
   } else if (mode == "down") {
-    Value tooHigh = n.compare(nn::ComparePredicate::gt, power, value);
-    power = n.select(tooHigh, n.binary<nn::MulOp>(power, n.splat(0.5, power)),
-                     power);
-    Value twice = n.binary<nn::MulOp>(power, n.splat(2, power));
-    power = n.select(n.compare(nn::ComparePredicate::le, twice, value), twice,
-                     power);
+    Value tooHigh = n.gt(power, value);
+    power = n.select(tooHigh, n.mul(power, 0.5), power);
+    Value twice = n.mul(power, 2);
+    power = n.select(n.le(twice, value), twice, power);
   }
   return n.cast(power, element, saturate);
 }

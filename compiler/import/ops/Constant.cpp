@@ -113,10 +113,8 @@ LogicalResult importRange(NodeImport &n) {
     return failure();
   Value steps = n.make<nn::IotaOp>(
       RankedTensorType::get({count}, n.b.getI64Type()), int64_t{0});
-  Value offsets = n.binary<nn::MulOp>(n.cast(steps, element),
-                                      n.broadcastTo(delta, {count}));
-  return n.result(0,
-                  n.binary<nn::AddOp>(n.broadcastTo(start, {count}), offsets));
+  Value offsets = n.mul(n.cast(steps, element), n.broadcastTo(delta, {count}));
+  return n.result(0, n.add(n.broadcastTo(start, {count}), offsets));
 }
 
 const OpRow constantOps[] = {

@@ -137,20 +137,19 @@ LogicalResult importGemm(NodeImport &n) {
   Value result = integers ? integers : packed ? packed : multiply(x, y);
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
   if (alpha != 1)
-    result = n.binary<nn::MulOp>(result, n.splat(alpha, result));
+    result = n.mul(result, alpha);
   if (!result)
     return failure();
   if (bias && beta != 0) {
     if (beta != 1)
-      bias = n.binary<nn::MulOp>(bias, n.splat(beta, bias));
+      bias = n.mul(bias, beta);
     if (!bias)
       return failure();
     if (n.opset < 7 && n.intAttr("broadcast", 0) == 0 &&
         n.shapeOf(bias) != n.shapeOf(result))
       return n.error("C differs in shape from the product, and the attribute "
                      "'broadcast' is not set");
-    result =
-        n.binary<nn::AddOp>(result, n.broadcastTo(bias, n.shapeOf(result)));
+    result = n.add(result, n.broadcastTo(bias, n.shapeOf(result)));
   }
   return n.result(0, result);
 }
@@ -163,7 +162,7 @@ LogicalResult importConv(NodeImport &n) {
     ArrayRef<int64_t> shape = n.shapeOf(result);
     if (n.shapeOf(bias) != shape.slice(1, 1))
       return n.error("B must have one element an output channel");
-    result = n.binary<nn::AddOp>(result, n.broadcastDims(bias, {1}, shape));
+    result = n.add(result, n.broadcastDims(bias, {1}, shape));
   }
   return n.result(0, result);
 }

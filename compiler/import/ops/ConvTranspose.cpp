@@ -156,9 +156,7 @@ Value convolveSpread(NodeImport &n, const Transposed &t) {
       spatial);
   Value y = convolve(n, spread(n, t.x, 2, t.strides), filters, t.result, before,
                      after, t.dilations, t.groups);
-  return y && t.bias
-             ? n.binary<nn::AddOp>(y, n.broadcastDims(t.bias, {1}, t.result))
-             : y;
+  return y && t.bias ? n.add(y, n.broadcastDims(t.bias, {1}, t.result)) : y;
 }
 
 /// Of the input as it is, so that nothing is multiplied by the zeros that
@@ -213,7 +211,7 @@ Value convolvePhases(NodeImport &n, const Transposed &t) {
     for (int64_t i = 0; i < phases * outputs; ++i)
       channels.push_back(i % outputs);
     Value repeated = n.gather(t.bias, n.indices(channels), 0);
-    y = n.binary<nn::AddOp>(y, n.broadcastDims(repeated, {1}, blocks));
+    y = n.add(y, n.broadcastDims(repeated, {1}, blocks));
   }
   // [N, s, s, .., O, q, q, ..] -> [N, O, q, s, q, s, ..]
   Shape parts{shape[0]}, places{0, static_cast<int64_t>(rank) + 1};

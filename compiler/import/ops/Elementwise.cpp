@@ -89,10 +89,9 @@ template <typename Op> LogicalResult importVariadic(NodeImport &n) {
 }
 
 LogicalResult importMean(NodeImport &n) {
-  Value sum = PARTITA_TRY(combineAll(
-      n, [&](Value x, Value y) { return n.binary<nn::AddOp>(x, y); }));
-  Value count = n.splat(static_cast<double>(n.inputs.size()), sum);
-  return n.result(0, n.binary<nn::DivOp>(sum, count));
+  Value sum =
+      PARTITA_TRY(combineAll(n, [&](Value x, Value y) { return n.add(x, y); }));
+  return n.result(0, n.div(sum, n.inputs.size()));
 }
 
 /// Python's remainder, with the sign of the divisor; with `fmod` C's, with that
@@ -103,12 +102,10 @@ LogicalResult importMod(NodeImport &n) {
   if (n.intAttr("fmod", 0) != 0 || n.elementOf(x).isUnsignedInteger())
     return n.result(0, rem);
   Value zero = n.splat(0, x);
-  Value notZero = n.compare(nn::ComparePredicate::ne, rem, zero);
-  Value signsDiffer =
-      n.binary<nn::XorOp>(n.compare(nn::ComparePredicate::lt, rem, zero),
-                          n.compare(nn::ComparePredicate::lt, y, zero));
+  Value notZero = n.ne(rem, zero);
+  Value signsDiffer = n.binary<nn::XorOp>(n.lt(rem, zero), n.lt(y, zero));
   return n.result(0, n.select(n.binary<nn::AndOp>(notZero, signsDiffer),
-                              n.binary<nn::AddOp>(rem, y), rem));
+                              n.add(rem, y), rem));
 }
 
 /// The result has the type of the base. An integer base with a floating-point
@@ -153,11 +150,11 @@ LogicalResult importClip(NodeImport &n) {
     if (n.input(i) && n.typeOf(n.input(i)).getNumElements() != 1)
       return n.error("the bounds must be single numbers");
   if (Value low = getBound(n, 1, "min", x))
-    x = n.binary<nn::MaxOp>(x, low);
+    x = n.max(x, low);
   if (!x)
     return failure();
   if (Value high = getBound(n, 2, "max", x))
-    x = n.binary<nn::MinOp>(x, high);
+    x = n.min(x, high);
   return n.result(0, x);
 }
 
@@ -175,7 +172,7 @@ LogicalResult importBitShift(NodeImport &n) {
 /// NaN is the one number that differs from itself.
 LogicalResult importIsNaN(NodeImport &n) {
   Value x = n.cast(n.input(0), getComputedType(n.elementOf(n.input(0))));
-  return n.result(0, n.compare(nn::ComparePredicate::ne, x, x));
+  return n.result(0, n.ne(x, x));
 }
 
 LogicalResult importIsInf(NodeImport &n) {
@@ -184,12 +181,10 @@ LogicalResult importIsInf(NodeImport &n) {
   bool negative = n.intAttr("detect_negative", 1) != 0;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (positive && negative)
-    return n.result(0, n.compare(nn::ComparePredicate::eq,
-                                 n.unary<nn::AbsOp>(x), n.splat(kInfinity, x)));
+    return n.result(0, n.eq(n.unary<nn::AbsOp>(x), kInfinity));
   if (!positive && !negative)
     return n.result(0, n.splat(0, n.shapeOf(x), n.b.getI1Type()));
-  return n.result(0, n.compare(nn::ComparePredicate::eq, x,
-                               n.splat(positive ? kInfinity : -kInfinity, x)));
+  return n.result(0, n.eq(x, positive ? kInfinity : -kInfinity));
 }
 
 const OpRow elementwiseOps[] = {

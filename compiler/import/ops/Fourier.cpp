@@ -26,13 +26,10 @@ struct Waves {
 Waves makeWaves(NodeImport &n, int64_t rows, int64_t columns, int64_t size,
                 Type element) {
   Shape shape{rows, columns};
-  Value product =
-      n.binary<nn::MulOp>(makeIota(n, shape, 0), makeIota(n, shape, 1));
-  Value turn =
-      n.binary<nn::RemOp>(product, n.splat(static_cast<double>(size), product));
+  Value product = n.mul(makeIota(n, shape, 0), makeIota(n, shape, 1));
+  Value turn = n.binary<nn::RemOp>(product, size);
   Type wide = n.b.getF64Type();
-  Value angle =
-      mulNumber(n, n.cast(turn, wide), 2 * M_PI / static_cast<double>(size));
+  Value angle = n.mul(n.cast(turn, wide), 2 * M_PI / static_cast<double>(size));
   return {n.cast(n.unary<nn::CosOp>(angle), element),
           n.cast(n.unary<nn::SinOp>(angle), element)};
 }
@@ -43,8 +40,8 @@ struct Complex {
 
 Value sum(NodeImport &n, Value x, Value y, double sign) {
   if (!x || !y)
-    return x ? x : mulNumber(n, y, sign);
-  return sign > 0 ? n.binary<nn::AddOp>(x, y) : n.binary<nn::SubOp>(x, y);
+    return x ? x : n.mul(y, sign);
+  return sign > 0 ? n.add(x, y) : n.sub(x, y);
 }
 
 /// The transform along the last dimension, of `size` elements, `columns` of the
@@ -62,8 +59,8 @@ Complex transform(NodeImport &n, Complex x, int64_t size, int64_t columns,
       sum(n, times(x.real, waves.cos), times(x.imaginary, waves.sin), -sign),
       sum(n, times(x.imaginary, waves.cos), times(x.real, waves.sin), sign)};
   if (inverse) {
-    y.real = mulNumber(n, y.real, 1.0 / static_cast<double>(size));
-    y.imaginary = mulNumber(n, y.imaginary, 1.0 / static_cast<double>(size));
+    y.real = n.mul(y.real, 1.0 / static_cast<double>(size));
+    y.imaginary = n.mul(y.imaginary, 1.0 / static_cast<double>(size));
   }
   return y;
 }
@@ -180,9 +177,8 @@ LogicalResult importSTFT(NodeImport &n) {
   Value framed = n.reshape(n.gather(signal, n.indices(places), 1),
                            {shape[0], frames, size, shape[2]});
   if (window)
-    framed = n.binary<nn::MulOp>(
-        framed,
-        n.broadcastDims(window, {2}, {shape[0], frames, size, shape[2]}));
+    framed = n.mul(framed, n.broadcastDims(window, {2},
+                                           {shape[0], frames, size, shape[2]}));
   if (!framed)
     return failure();
   bool oneSided = n.intAttr("onesided", 1) != 0;

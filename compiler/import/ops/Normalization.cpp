@@ -21,7 +21,7 @@ namespace {
 
 /// 1 / sqrt(variance + epsilon).
 Value makeInverseDeviation(NodeImport &n, Value variance, double epsilon) {
-  Value sum = n.binary<nn::AddOp>(variance, n.splat(epsilon, variance));
+  Value sum = n.add(variance, epsilon);
   return n.unary<nn::RsqrtOp>(sum);
 }
 
@@ -32,10 +32,8 @@ struct Moments {
 Moments makeMoments(NodeImport &n, Value x, ArrayRef<int64_t> dims) {
   Moments m;
   m.mean = n.mean(x, dims, /*keep=*/true);
-  m.centered = m.mean
-                   ? n.binary<nn::SubOp>(x, n.broadcastTo(m.mean, n.shapeOf(x)))
-                   : Value();
-  m.variance = n.mean(n.binary<nn::MulOp>(m.centered, m.centered), dims,
+  m.centered = m.mean ? n.sub(x, n.broadcastTo(m.mean, n.shapeOf(x))) : Value();
+  m.variance = n.mean(n.mul(m.centered, m.centered), dims,
                       /*keep=*/true);
   return m;
 }
@@ -44,17 +42,15 @@ Moments makeMoments(NodeImport &n, Value x, ArrayRef<int64_t> dims) {
 /// which a convolution before it can take up.
 Value makeAffine(NodeImport &n, Value x, ArrayRef<int64_t> dims, Value scale,
                  Value bias, Value mean, Value variance, double epsilon) {
-  Value factor =
-      n.binary<nn::MulOp>(scale, makeInverseDeviation(n, variance, epsilon));
-  Value summand = n.binary<nn::SubOp>(bias, n.binary<nn::MulOp>(mean, factor));
+  Value factor = n.mul(scale, makeInverseDeviation(n, variance, epsilon));
+  Value summand = n.sub(bias, n.mul(mean, factor));
   if (!factor || !summand)
     return {};
   factor = n.cast(factor, n.elementOf(x));
   summand = n.cast(summand, n.elementOf(x));
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  return n.binary<nn::AddOp>(
-      n.binary<nn::MulOp>(x, n.broadcastDims(factor, dims, shape)),
-      n.broadcastDims(summand, dims, shape));
+  return n.add(n.mul(x, n.broadcastDims(factor, dims, shape)),
+               n.broadcastDims(summand, dims, shape));
 }
 
 /// What a step learns of a running statistic, of which each micro-batch has
@@ -76,7 +72,7 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
   const int64_t count = n.source.training.microBatches;
   Value weighted;
   if (count == 1) {
-    weighted = n.binary<nn::MulOp>(current, n.splat(1 - momentum, current));
+    weighted = n.mul(current, 1 - momentum);
   } else {
     SmallVector<double> weights;
     for (int64_t m = 0; m < count; ++m)
@@ -84,24 +80,20 @@ LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
                         std::pow(momentum, static_cast<double>(count - 1 - m)));
     Value samples = PARTITA_TRY(n.source.getSampleNumbers(n));
     // Of the micro-batch: its first sample's number tells which it is.
-    const auto size = static_cast<double>(n.shapeOf(samples)[0]);
     Value first = n.part(samples, 0, 0, 1);
     Value number =
-        n.binary<nn::RemOp>(n.binary<nn::DivOp>(first, n.splat(size, first)),
-                            n.splat(static_cast<double>(count), first));
+        n.binary<nn::RemOp>(n.div(first, n.shapeOf(samples)[0]), count);
     Value weight =
         n.gather(n.numbers(weights, n.elementOf(current)), number, 0);
-    weighted =
-        n.binary<nn::MulOp>(current, n.broadcastTo(weight, n.shapeOf(current)));
+    weighted = n.mul(current, n.broadcastTo(weight, n.shapeOf(current)));
   }
   if (!weighted)
     return failure();
   Value sum = nn::SumMicroBatchesOp::create(n.b, n.loc, weighted.getType(),
                                             weighted, Value(), IntegerAttr());
   Value old = running.getResult();
-  Value kept = n.splat(std::pow(momentum, static_cast<double>(count)), old);
-  Value next =
-      PARTITA_TRY(n.binary<nn::AddOp>(n.binary<nn::MulOp>(old, kept), sum));
+  const double kept = std::pow(momentum, static_cast<double>(count));
+  Value next = PARTITA_TRY(n.add(n.mul(old, kept), sum));
   n.source.statistics.push_back({running.getWeightAttr(), next});
   return success();
 }
@@ -175,9 +167,7 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     Moments moments = makeMoments(n, n.cast(x, statistics), others);
     double momentum = n.floatAttr("momentum", 0.9);
     auto mix = [&](Value running, Value current) {
-      return n.binary<nn::AddOp>(
-          n.binary<nn::MulOp>(running, n.splat(momentum, running)),
-          n.binary<nn::MulOp>(current, n.splat(1 - momentum, running)));
+      return n.add(n.mul(running, momentum), n.mul(current, 1 - momentum));
     };
     Value oldMean = mean, oldVariance = variance;
     mean = n.reshape(moments.mean, expected);
@@ -194,25 +184,20 @@ LogicalResult importBatchNormalization(NodeImport &n) {
       const double unbiased =
           static_cast<double>(measured) / static_cast<double>(measured - 1);
       PARTITA_TRY(learnStatistic(n, 3, mean, momentum));
-      PARTITA_TRY(learnStatistic(
-          n, 4, n.binary<nn::MulOp>(variance, n.splat(unbiased, variance)),
-          momentum));
+      PARTITA_TRY(learnStatistic(n, 4, n.mul(variance, unbiased), momentum));
     }
     centered = moments.centered;
   } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
     return failure();
   }
   if (measures && !training)
-    centered = n.binary<nn::SubOp>(n.cast(x, statistics),
-                                   n.broadcastDims(mean, dims, shape));
+    centered = n.sub(n.cast(x, statistics), n.broadcastDims(mean, dims, shape));
   // The other form subtracts large numbers from each other where the mean is
   // large beside the deviation, and so does its derivative.
   if (centered) {
     auto spread = [&](Value x) { return n.broadcastDims(x, dims, shape); };
-    Value factor =
-        n.binary<nn::MulOp>(scale, makeInverseDeviation(n, variance, epsilon));
-    Value y = n.binary<nn::AddOp>(n.binary<nn::MulOp>(centered, spread(factor)),
-                                  spread(bias));
+    Value factor = n.mul(scale, makeInverseDeviation(n, variance, epsilon));
+    Value y = n.add(n.mul(centered, spread(factor)), spread(bias));
     return n.result(0, n.cast(y, n.elementOf(x)));
   }
   return n.result(0,
@@ -228,11 +213,9 @@ LogicalResult importInstanceNormalization(NodeImport &n) {
       n, x, to_vector(seq<int64_t>(2, static_cast<int64_t>(shape.size()))));
   Value inverse =
       makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
-  Value normal = n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, shape));
-  Value scaled =
-      n.binary<nn::MulOp>(normal, n.broadcastDims(n.input(1), {1}, shape));
-  return n.result(
-      0, n.binary<nn::AddOp>(scaled, n.broadcastDims(n.input(2), {1}, shape)));
+  Value normal = n.mul(m.centered, n.broadcastTo(inverse, shape));
+  Value scaled = n.mul(normal, n.broadcastDims(n.input(1), {1}, shape));
+  return n.result(0, n.add(scaled, n.broadcastDims(n.input(2), {1}, shape)));
 }
 
 /// Not as ONNX's function of other ops: its variance is the difference of two
@@ -249,10 +232,8 @@ LogicalResult importMeanVarianceNormalization(NodeImport &n) {
     return n.error("the attribute axes names a dimension twice");
   Moments m = makeMoments(n, x, dims);
   Value deviation = n.unary<nn::SqrtOp>(m.variance);
-  Value divisor =
-      PARTITA_TRY(n.binary<nn::AddOp>(deviation, n.splat(1e-9, deviation)));
-  return n.result(
-      0, n.binary<nn::DivOp>(m.centered, n.broadcastTo(divisor, n.shapeOf(x))));
+  Value divisor = PARTITA_TRY(n.add(deviation, 1e-9));
+  return n.result(0, n.div(m.centered, n.broadcastTo(divisor, n.shapeOf(x))));
 }
 
 LogicalResult importLayerNormalization(NodeImport &n) {
@@ -269,11 +250,11 @@ LogicalResult importLayerNormalization(NodeImport &n) {
   Value inverse =
       makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  Value normal = n.cast(
-      n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, shape)), element);
-  Value result = n.binary<nn::MulOp>(normal, n.broadcastTo(n.input(1), shape));
+  Value normal =
+      n.cast(n.mul(m.centered, n.broadcastTo(inverse, shape)), element);
+  Value result = n.mul(normal, n.broadcastTo(n.input(1), shape));
   if (Value bias = n.input(2))
-    result = n.binary<nn::AddOp>(result, n.broadcastTo(bias, shape));
+    result = n.add(result, n.broadcastTo(bias, shape));
   PARTITA_TRY(n.result(0, result));
   if (n.wantsOutput(1) && failed(n.result(1, m.mean)))
     return failure();
@@ -306,16 +287,13 @@ LogicalResult importGroupNormalization(NodeImport &n) {
   Value inverse =
       makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
   Value normal =
-      n.cast(n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, grouped)),
-             element);
+      n.cast(n.mul(m.centered, n.broadcastTo(inverse, grouped)), element);
   const bool byGroup = n.opset < 21;
   if (!byGroup)
     normal = n.reshape(normal, shape);
   ArrayRef<int64_t> spread = byGroup ? ArrayRef<int64_t>(grouped) : shape;
-  Value result =
-      n.binary<nn::MulOp>(normal, n.broadcastDims(n.input(1), {1}, spread));
-  result =
-      n.binary<nn::AddOp>(result, n.broadcastDims(n.input(2), {1}, spread));
+  Value result = n.mul(normal, n.broadcastDims(n.input(1), {1}, spread));
+  result = n.add(result, n.broadcastDims(n.input(2), {1}, spread));
   return n.result(0, byGroup ? n.reshape(result, shape) : result);
 }
 

@@ -25,15 +25,15 @@ LogicalResult importTrilu(NodeImport &n) {
   Value k = n.input(1);
   if (k && n.typeOf(k).getNumElements() != 1)
     return n.error("k must be a single number");
-  Value offset = n.binary<nn::SubOp>(makeIota(n, shape, rank - 1),
-                                     makeIota(n, shape, rank - 2));
+  Value offset =
+      n.sub(makeIota(n, shape, rank - 1), makeIota(n, shape, rank - 2));
   Value diagonal =
       k ? n.broadcastTo(n.reshape(k, {}), shape) : n.splat(0, offset);
   bool upper = n.intAttr("upper", 1) != 0;
   Value isKept =
       n.compare(upper ? nn::ComparePredicate::ge : nn::ComparePredicate::le,
                 offset, diagonal);
-  return n.result(0, n.select(isKept, x, n.splat(0, x)));
+  return n.result(0, n.select(isKept, x, 0));
 }
 
 LogicalResult importEyeLike(NodeImport &n) {
@@ -46,9 +46,8 @@ LogicalResult importEyeLike(NodeImport &n) {
     element = getElementType(n.b.getContext(), n.intAttr("dtype", 0));
   if (!element)
     return n.error("the attribute dtype names no type that is supported");
-  Value isOne = n.compare(nn::ComparePredicate::eq, makeIota(n, shape, 1),
-                          addNumber(n, makeIota(n, shape, 0),
-                                    static_cast<double>(n.intAttr("k", 0))));
+  Value isOne = n.eq(makeIota(n, shape, 1),
+                     n.add(makeIota(n, shape, 0), n.intAttr("k", 0)));
   return n.result(0, n.cast(isOne, element));
 }
 
@@ -69,8 +68,7 @@ LogicalResult importOneHot(NodeImport &n) {
     if (i != axis)
       dims.push_back(i);
   Value hot = n.broadcastDims(wrapIndex(n, indices, size), dims, shape);
-  Value isHot =
-      n.compare(nn::ComparePredicate::eq, hot, makeIota(n, shape, axis));
+  Value isHot = n.eq(hot, makeIota(n, shape, axis));
   auto pick = [&](int64_t i) {
     return n.broadcastTo(n.at(values, 0, i), shape);
   };

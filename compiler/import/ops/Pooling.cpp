@@ -57,24 +57,18 @@ Value reduceWindows(NodeImport &n, nn::ReduceKind kind, Value x,
 /// in column-major order instead: from each index its coordinates, and of those
 /// the other index.
 Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
-  auto times = [&](Value v, int64_t factor) {
-    return mulNumber(n, v, static_cast<double>(factor));
-  };
-  auto over = [&](Value v, int64_t divisor) {
-    return n.binary<nn::DivOp>(v, n.splat(static_cast<double>(divisor), v));
-  };
   int64_t image = product(sizes);
   if (image == 0) // no indices
     return indices;
-  Value base = times(over(indices, image), image);
-  Value rest = n.binary<nn::SubOp>(indices, base);
+  Value base = n.mul(n.div(indices, image), image);
+  Value rest = n.sub(indices, base);
   Value result = base;
   int64_t rowStride = image, columnStride = 1;
   for (int64_t size : sizes) {
     rowStride /= size;
-    Value coordinate = over(rest, rowStride);
-    rest = n.binary<nn::SubOp>(rest, times(coordinate, rowStride));
-    result = n.binary<nn::AddOp>(result, times(coordinate, columnStride));
+    Value coordinate = n.div(rest, rowStride);
+    rest = n.sub(rest, n.mul(coordinate, rowStride));
+    result = n.add(result, n.mul(coordinate, columnStride));
     columnStride *= size;
   }
   return result;
@@ -162,7 +156,7 @@ LogicalResult importAveragePool(NodeImport &n) {
     sizes.push_back(static_cast<int64_t>(counts.size()));
   }
   if (changing.empty())
-    return n.result(0, n.binary<nn::DivOp>(sum, n.splat(uniform, sum)));
+    return n.result(0, n.div(sum, uniform));
   Type element = n.elementOf(x);
   Value table;
   if (product(sizes) <= kMostConstants) {
@@ -181,11 +175,11 @@ LogicalResult importAveragePool(NodeImport &n) {
         count *= i == 0 ? uniform : 1;
       Value along = n.broadcastDims(n.numbers(counts, element),
                                     {static_cast<int64_t>(i)}, sizes);
-      table = table ? n.binary<nn::MulOp>(table, along) : along;
+      table = table ? n.mul(table, along) : along;
     }
   }
   Value divisor = n.broadcastDims(table, dims, full.type.getShape());
-  return n.result(0, n.binary<nn::DivOp>(sum, divisor));
+  return n.result(0, n.div(sum, divisor));
 }
 
 FailureOr<Shape> getSpatialDims(NodeImport &n) {
@@ -211,9 +205,9 @@ LogicalResult importGlobalMaxPool(NodeImport &n) {
 /// |x| ** p; squares need no power.
 Value makePower(NodeImport &n, Value x, double p) {
   if (p == 2)
-    return n.binary<nn::MulOp>(x, x);
+    return n.mul(x, x);
   Value size = n.unary<nn::AbsOp>(x);
-  return p == 1 ? size : n.binary<nn::PowOp>(size, n.splat(p, size));
+  return p == 1 ? size : n.binary<nn::PowOp>(size, p);
 }
 
 /// A norm has a slope of 0 where all is 0, as PyTorch's has.
@@ -227,7 +221,7 @@ Value rootOfNorm(NodeImport &n, Value x) {
 Value makeRoot(NodeImport &n, Value x, double p) {
   if (p == 2)
     return rootOfNorm(n, x);
-  return p == 1 ? x : n.binary<nn::PowOp>(x, n.splat(1 / p, x));
+  return p == 1 ? x : n.binary<nn::PowOp>(x, 1 / p);
 }
 
 double getOrder(NodeImport &n) {
@@ -262,9 +256,9 @@ LogicalResult importLpNormalization(NodeImport &n) {
   Value norm = makeRoot(
       n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {axis}, true), p);
   // Of nothing but zeros, zeros.
-  Value isZero = n.compare(nn::ComparePredicate::eq, norm, n.splat(0, norm));
-  norm = n.select(isZero, n.splat(1, norm), norm);
-  return n.result(0, n.binary<nn::DivOp>(x, n.broadcastTo(norm, n.shapeOf(x))));
+  Value isZero = n.eq(norm, 0);
+  norm = n.select(isZero, 1, norm);
+  return n.result(0, n.div(x, n.broadcastTo(norm, n.shapeOf(x))));
 }
 
 /// x / (bias + alpha / size * the squares of neighbouring channels) ** beta.
@@ -277,17 +271,13 @@ LogicalResult importLRN(NodeImport &n) {
   window[1] = size;
   low[1] = (size - 1) / 2;
   high[1] = size - 1 - low[1];
-  Value squares = PARTITA_TRY(n.binary<nn::MulOp>(x, x));
+  Value squares = PARTITA_TRY(n.mul(x, x));
   Value sum = n.make<nn::WindowReduceOp>(
       n.typeOf(x), nn::ReduceKind::sum, squares, window, ones, ones, low, high);
   double alpha = n.floatAttr("alpha", 1e-4) / static_cast<double>(size);
-  Value base =
-      n.binary<nn::AddOp>(n.binary<nn::MulOp>(sum, n.splat(alpha, sum)),
-                          n.splat(n.floatAttr("bias", 1), sum));
+  Value base = n.add(n.mul(sum, alpha), n.floatAttr("bias", 1));
   return n.result(
-      0, n.binary<nn::DivOp>(
-             x, n.binary<nn::PowOp>(base,
-                                    n.splat(n.floatAttr("beta", 0.75), base))));
+      0, n.div(x, n.binary<nn::PowOp>(base, n.floatAttr("beta", 0.75))));
 }
 
 const OpRow poolingOps[] = {

@@ -63,11 +63,11 @@ std::pair<double, double> getRange(IntegerType type) {
 Value quantize(NodeImport &n, Value x, Value zero, Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer)
-    return n.cast(zero ? n.binary<nn::AddOp>(x, zero) : x, element,
+    return n.cast(zero ? n.add(x, zero) : x, element,
                   n.intAttr("saturate", 1) != 0);
   x = n.unary<nn::RoundEvenOp>(x);
   if (zero)
-    x = n.binary<nn::AddOp>(x, zero);
+    x = n.add(x, zero);
   auto [low, high] = getRange(integer);
   return n.cast(clampTo(n, x, low, high), element);
 }
@@ -96,7 +96,7 @@ LogicalResult importQuantizeLinear(NodeImport &n) {
     precision = n.b.getF32Type();
   Value divisor =
       n.cast(spreadParameter(n, scale, shape, "y_scale"), precision);
-  Value quotient = n.binary<nn::DivOp>(n.cast(x, precision), divisor);
+  Value quotient = n.div(n.cast(x, precision), divisor);
   Type wide = getWide(n, precision);
   if (zero) {
     zero = n.cast(spreadParameter(n, zero, shape, "y_zero_point"), wide);
@@ -118,13 +118,11 @@ LogicalResult importDequantizeLinear(NodeImport &n) {
   // Differences of integers are exact.
   if (zero && isa<IntegerType>(n.elementOf(x))) {
     Type exact = n.b.getI32Type();
-    x = n.binary<nn::SubOp>(
-        n.cast(x, exact),
-        n.cast(spreadParameter(n, zero, shape, "x_zero_point"), exact));
+    x = n.sub(n.cast(x, exact),
+              n.cast(spreadParameter(n, zero, shape, "x_zero_point"), exact));
   }
   Value factor = n.cast(spreadParameter(n, scale, shape, "x_scale"), wide);
-  Value result = PARTITA_TRY(
-      n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element));
+  Value result = PARTITA_TRY(n.cast(n.mul(n.cast(x, wide), factor), element));
   FailureOr<int64_t> axis =
       n.axis(n.typeOf(scale).getNumElements() == 1 ? 0 : n.intAttr("axis", 1),
              std::max<int64_t>(shape.size(), 1));
@@ -148,7 +146,7 @@ Value subtractZero(NodeImport &n, Value x, Value zero, int64_t dim) {
     zero = n.broadcastDims(zero, {dim}, shape);
   else
     zero = n.broadcastTo(zero, shape);
-  return n.binary<nn::SubOp>(n.cast(x, exact), zero);
+  return n.sub(n.cast(x, exact), zero);
 }
 
 int64_t rowDim(NodeImport &n, Value x) {
@@ -200,7 +198,7 @@ Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
     Value product = n.cast(multiply(n.part(left, x.dim, begin, end),
                                     n.part(right, y.dim, begin, end)),
                            exact, /*saturate=*/false);
-    sum = sum ? n.binary<nn::AddOp>(sum, product) : product;
+    sum = sum ? n.add(sum, product) : product;
   }
   return sum;
 }
@@ -281,12 +279,11 @@ LogicalResult requantize(NodeImport &n, Value product, int64_t xDim,
   if (!product)
     return failure();
   ArrayRef<int64_t> shape = n.shapeOf(product);
-  Value factor = n.binary<nn::DivOp>(
-      n.binary<nn::MulOp>(scaleOf(n, n.input(1), shape, xDim),
-                          scaleOf(n, n.input(4), shape, yDim)),
-      scaleOf(n, n.input(6), shape, xDim));
+  Value factor = n.div(n.mul(scaleOf(n, n.input(1), shape, xDim),
+                             scaleOf(n, n.input(4), shape, yDim)),
+                       scaleOf(n, n.input(6), shape, xDim));
   Value zero = scaleOf(n, n.input(7), shape, xDim);
-  Value scaled = n.binary<nn::MulOp>(n.cast(product, n.b.getF32Type()), factor);
+  Value scaled = n.mul(n.cast(product, n.b.getF32Type()), factor);
   if (!scaled || !zero)
     return failure();
   return n.result(0, quantize(n, scaled, zero, n.elementOf(n.input(7))));
@@ -300,8 +297,7 @@ LogicalResult importQLinearMatMul(NodeImport &n) {
 LogicalResult importQLinearConv(NodeImport &n) {
   Value product = convIntegers(n, 0, 2, 3, 5);
   if (Value bias = n.input(8); bias && product)
-    product = n.binary<nn::AddOp>(
-        product, n.broadcastDims(bias, {1}, n.shapeOf(product)));
+    product = n.add(product, n.broadcastDims(bias, {1}, n.shapeOf(product)));
   return requantize(n, product, 1, 1);
 }
 

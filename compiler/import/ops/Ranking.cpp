@@ -27,9 +27,9 @@ Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
                 x, n.broadcastTo(best, shape));
   Value place = makeIota(n, shape, dim);
   // What is not the best one stands behind it; so the result is in range.
-  double none = last ? 0 : static_cast<double>(shape[dim] - 1);
+  int64_t none = last ? 0 : shape[dim] - 1;
   return n.reduce(last ? nn::ReduceKind::max : nn::ReduceKind::min,
-                  n.select(isWorse, n.splat(none, place), place), {dim},
+                  n.select(isWorse, none, place), {dim},
                   /*keep=*/true);
 }
 
@@ -73,10 +73,8 @@ LogicalResult importHardmax(NodeImport &n) {
     return n.result(0, n.input(0));
   Value arg = PARTITA_TRY(makeArg(n, x, dim, /*largest=*/true, /*last=*/false));
   Value isArg =
-      n.compare(nn::ComparePredicate::eq, makeIota(n, n.shapeOf(x), dim),
-                n.broadcastTo(arg, n.shapeOf(x)));
-  return n.result(
-      0, n.reshape(n.select(isArg, n.splat(1, x), n.splat(0, x)), shape));
+      n.eq(makeIota(n, n.shapeOf(x), dim), n.broadcastTo(arg, n.shapeOf(x)));
+  return n.result(0, n.reshape(n.select(isArg, n.splat(1, x), 0), shape));
 }
 
 /// Where the first or last elements of each row are, and what they are.

@@ -78,8 +78,8 @@ LogicalResult importReverseSequence(NodeImport &n) {
   Value place = makeIota(n, shape, time);
   Value length =
       n.broadcastDims(n.cast(lengths, n.b.getI64Type()), {batch}, shape);
-  Value isInside = n.compare(nn::ComparePredicate::lt, place, length);
-  Value mirrored = addNumber(n, n.binary<nn::SubOp>(length, place), -1);
+  Value isInside = n.lt(place, length);
+  Value mirrored = n.add(n.sub(length, place), -1);
   Value from = PARTITA_TRY(n.select(isInside, mirrored, place));
   if (llvm::is_contained(shape, 0))
     return n.result(0, x);
@@ -135,7 +135,7 @@ LogicalResult importCol2Im(NodeImport &n) {
       high[i + 2] = (*image)[i] - low[i + 2] - n.shapeOf(part)[i + 2];
     }
     part = padOrCrop(n, part, low, high);
-    all = all ? n.binary<nn::AddOp>(all, part) : part;
+    all = all ? n.add(all, part) : part;
   }
   return n.result(0, all);
 }

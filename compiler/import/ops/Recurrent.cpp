@@ -207,11 +207,10 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
                           n.splat(0, {d, h}, n.elementOf(in.hidden))},
                          1);
     }
-    Value bias = n.binary<nn::AddOp>(ofInput, ofState);
+    Value bias = n.add(ofInput, ofState);
     if (!gates || !bias)
       return failure();
-    gates = n.binary<nn::AddOp>(
-        gates, n.broadcastDims(bias, {2, 3}, n.shapeOf(gates)));
+    gates = n.add(gates, n.broadcastDims(bias, {2, 3}, n.shapeOf(gates)));
   }
   RankedTensorType type =
       n.tensor({in.steps + states, d, in.batch, h}, n.elementOf(in.hidden));

@@ -83,8 +83,8 @@ LogicalResult importReduceL1(NodeImport &n) {
 
 LogicalResult importReduceSumSquare(NodeImport &n) {
   return importReduce(
-      n, nn::ReduceKind::sum, 18,
-      [&](Value x) { return n.binary<nn::MulOp>(x, x); }, nullptr);
+      n, nn::ReduceKind::sum, 18, [&](Value x) { return n.mul(x, x); },
+      nullptr);
 }
 
 /// f of a floating-point value; of an integer, by way of f64.
@@ -96,8 +96,7 @@ template <typename Op> Value inFloat(NodeImport &n, Value x) {
 
 LogicalResult importReduceL2(NodeImport &n) {
   return importReduce(
-      n, nn::ReduceKind::sum, 18,
-      [&](Value x) { return n.binary<nn::MulOp>(x, x); },
+      n, nn::ReduceKind::sum, 18, [&](Value x) { return n.mul(x, x); },
       [&](Value x) {
         Value root = inFloat<nn::SqrtOp>(n, x);
         // A norm has a slope of 0 where all is 0, as PyTorch's has.
@@ -126,13 +125,11 @@ LogicalResult importReduceLogSumExp(NodeImport &n) {
       PARTITA_TRY(n.reduce(nn::ReduceKind::max, x, r.dims, /*keep=*/true));
   // Infinity minus infinity is no number; an infinite maximum is not
   // subtracted.
-  Value isFinite = n.compare(nn::ComparePredicate::eq,
-                             n.binary<nn::SubOp>(max, max), n.splat(0, max));
-  max = n.select(isFinite, max, n.splat(0, max));
-  Value exp = n.unary<nn::ExpOp>(
-      n.binary<nn::SubOp>(x, n.broadcastTo(max, n.shapeOf(x))));
+  Value isFinite = n.eq(n.sub(max, max), 0);
+  max = n.select(isFinite, max, 0);
+  Value exp = n.unary<nn::ExpOp>(n.sub(x, n.broadcastTo(max, n.shapeOf(x))));
   Value sum = n.reduce(nn::ReduceKind::sum, exp, r.dims, /*keep=*/true);
-  Value result = PARTITA_TRY(n.binary<nn::AddOp>(n.unary<nn::LogOp>(sum), max));
+  Value result = PARTITA_TRY(n.add(n.unary<nn::LogOp>(sum), max));
   if (!r.keep) {
     Shape shape;
     for (auto [i, size] : enumerate(n.shapeOf(x)))

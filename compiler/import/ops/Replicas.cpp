@@ -277,8 +277,7 @@ private:
     Value all = allReduce(n, own, isMean ? Combination::sum : kind);
     if (!all || !isMean)
       return all;
-    return n.binary<nn::DivOp>(all,
-                               n.splat(static_cast<double>(elements), all));
+    return n.div(all, elements);
   }
 
   Value leaveOutRepeated(Value value, double neutral) {
@@ -293,7 +292,7 @@ private:
             RankedTensorType::get({each * replicas}, n.b.getI1Type()), counts)),
         0);
     return n.select(n.broadcastDims(own, {0}, n.shapeOf(value)), value,
-                    n.splat(neutral, value));
+                    neutral);
   }
 
   static constexpr int64_t kMostElements = 4096;

@@ -168,17 +168,15 @@ Value resizeAxis(NodeImport &n, Value x, int64_t dim, const ResizeAxis &axis,
     Value term = PARTITA_TRY(n.gather(x, n.indices(indices), dim));
     shape.assign(n.shapeOf(term).begin(), n.shapeOf(term).end());
     if (any_of(weights, [](double w) { return w != 1; }))
-      term = n.binary<nn::MulOp>(
-          term,
-          n.broadcastDims(n.numbers(weights, n.elementOf(x)), {dim}, shape));
-    sum = sum ? n.binary<nn::AddOp>(sum, term) : term;
+      term = n.mul(term, n.broadcastDims(n.numbers(weights, n.elementOf(x)),
+                                         {dim}, shape));
+    sum = sum ? n.add(sum, term) : term;
   }
   if (sum && is_contained(taps.outside, true)) {
     SmallVector<bool> outside(taps.outside.begin(), taps.outside.end());
     auto type = RankedTensorType::get({axis.newSize}, n.b.getI1Type());
     Value mask = n.constant(DenseElementsAttr::get(type, outside));
-    sum = n.select(n.broadcastDims(mask, {dim}, shape),
-                   n.splat(extrapolation, sum), sum);
+    sum = n.select(n.broadcastDims(mask, {dim}, shape), extrapolation, sum);
   }
   return sum;
 }

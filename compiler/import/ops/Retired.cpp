@@ -17,7 +17,7 @@ namespace {
 /// x * scale + bias, which has one number a channel.
 LogicalResult importImageScaler(NodeImport &n) {
   Value x = n.input(0);
-  Value y = mulNumber(n, x, n.floatAttr("scale", 1));
+  Value y = n.mul(x, n.floatAttr("scale", 1));
   const onnx::AttributeProto *bias = n.attr("bias");
   if (!bias || !y)
     return n.result(0, y);
@@ -25,9 +25,9 @@ LogicalResult importImageScaler(NodeImport &n) {
   ArrayRef<int64_t> shape = n.shapeOf(x);
   if (shape.size() < 2 || static_cast<int64_t>(numbers.size()) != shape[1])
     return n.error("bias must have one number a channel");
-  return n.result(0, n.binary<nn::AddOp>(
-                         y, n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
-                                            {1}, shape)));
+  return n.result(0,
+                  n.add(y, n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
+                                           {1}, shape)));
 }
 
 /// Cuts the borders (left, top, right, bottom) off images, or what is beyond
@@ -53,9 +53,8 @@ LogicalResult importCrop(NodeImport &n) {
 }
 
 LogicalResult importAffine(NodeImport &n) {
-  return n.result(
-      0, addNumber(n, mulNumber(n, n.input(0), n.floatAttr("alpha", 1)),
-                   n.floatAttr("beta", 0)));
+  return n.result(0, n.add(n.mul(n.input(0), n.floatAttr("alpha", 1)),
+                           n.floatAttr("beta", 0)));
 }
 
 const OpRow retiredOps[] = {

@@ -59,12 +59,12 @@ public:
         inside = inside ? n.binary<nn::AndOp>(inside, here) : here;
       }
       x = n.cast(n.unary<nn::RoundEvenOp>(clampTo(n, x, 0, size - 1)), wide);
-      index = n.binary<nn::AddOp>(mulNumber(n, index, size), x);
+      index = n.add(n.mul(index, size), x);
     }
     Value read = n.gather(flat, index, 0);
     if (!inside || !read)
       return read;
-    return n.select(alongChannels(inside, read), read, n.splat(0, read));
+    return n.select(alongChannels(inside, read), read, 0);
   }
 
   /// A number for each sample, repeated for its channels.
@@ -76,8 +76,8 @@ public:
   }
 
   Value weigh(Value samples, Value weight) {
-    return n.binary<nn::MulOp>(
-        samples, alongChannels(n.cast(weight, n.elementOf(samples)), samples));
+    return n.mul(samples,
+                 alongChannels(n.cast(weight, n.elementOf(samples)), samples));
   }
 
   Shape sizes;
@@ -89,11 +89,11 @@ private:
     if (range <= 0)
       return n.splat(low, x);
     // A saw of period 2 * range.
-    Value moved = addNumber(n, x, -low);
-    Value turns = n.unary<nn::FloorOp>(mulNumber(n, moved, 0.5 / range));
-    Value rest = n.binary<nn::SubOp>(moved, mulNumber(n, turns, 2 * range));
-    Value mirrored = n.binary<nn::SubOp>(n.splat(2 * range, rest), rest);
-    return addNumber(n, n.binary<nn::MinOp>(rest, mirrored), low);
+    Value moved = n.add(x, -low);
+    Value turns = n.unary<nn::FloorOp>(n.mul(moved, 0.5 / range));
+    Value rest = n.sub(moved, n.mul(turns, 2 * range));
+    Value mirrored = n.sub(n.splat(2 * range, rest), rest);
+    return n.add(n.min(rest, mirrored), low);
   }
 
   NodeImport &n;
@@ -106,17 +106,16 @@ private:
 SmallVector<Value> makeCubic(NodeImport &n, Value t) {
   constexpr double a = -0.75;
   auto near = [&](Value x) { // |x| <= 1
-    Value p = addNumber(n, mulNumber(n, x, a + 2), -(a + 3));
-    return addNumber(n, n.binary<nn::MulOp>(n.binary<nn::MulOp>(p, x), x), 1);
+    Value p = n.add(n.mul(x, a + 2), -(a + 3));
+    return n.add(n.mul(n.mul(p, x), x), 1);
   };
   auto far = [&](Value x) { // 1 < |x| < 2
-    Value p = addNumber(n, mulNumber(n, x, a), -5 * a);
-    p = addNumber(n, n.binary<nn::MulOp>(p, x), 8 * a);
-    return addNumber(n, n.binary<nn::MulOp>(p, x), -4 * a);
+    Value p = n.add(n.mul(x, a), -5 * a);
+    p = n.add(n.mul(p, x), 8 * a);
+    return n.add(n.mul(p, x), -4 * a);
   };
-  Value rest = n.binary<nn::SubOp>(n.splat(1, t), t);
-  return {far(addNumber(n, t, 1)), near(t), near(rest),
-          far(addNumber(n, rest, 1))};
+  Value rest = n.sub(n.splat(1, t), t);
+  return {far(n.add(t, 1)), near(t), near(rest), far(n.add(rest, 1))};
 }
 
 /// Sum over all combinations of taps along the dimensions.
@@ -127,11 +126,11 @@ Value combineTaps(NodeImport &n, Sampler &sampler,
     return sampler.weigh(sampler.read(chosen), weight);
   Value sum;
   for (auto [at, factor] : taps[chosen.size()]) {
-    Value product = weight ? n.binary<nn::MulOp>(weight, factor) : factor;
+    Value product = weight ? n.mul(weight, factor) : factor;
     chosen.push_back(at);
     Value part = combineTaps(n, sampler, taps, chosen, product);
     chosen.pop_back();
-    sum = sum ? n.binary<nn::AddOp>(sum, part) : part;
+    sum = sum ? n.add(sum, part) : part;
   }
   return sum;
 }
@@ -172,8 +171,7 @@ LogicalResult importGridSample(NodeImport &n) {
     Value at = n.at(grid, rank + 1, rank - 1 - dim);
     double size = static_cast<double>(shape[dim + 2]);
     // -1 .. 1 covers the image from centre to centre or from edge to edge.
-    at = addNumber(n, mulNumber(n, at, (corners ? size - 1 : size) / 2),
-                   (size - 1) / 2);
+    at = n.add(n.mul(at, (corners ? size - 1 : size) / 2), (size - 1) / 2);
     if (mode == "nearest")
       at = n.unary<nn::RoundEvenOp>(at);
     at = sampler.fold(at, dim);
@@ -183,15 +181,14 @@ LogicalResult importGridSample(NodeImport &n) {
       continue;
     }
     Value floor = n.unary<nn::FloorOp>(at);
-    Value t = n.binary<nn::SubOp>(at, floor);
+    Value t = n.sub(at, floor);
     if (isCubic) {
       SmallVector<Value> weights = makeCubic(n, t);
       for (int64_t i = 0; i < 4; ++i)
-        own.push_back(
-            {addNumber(n, floor, static_cast<double>(i) - 1), weights[i]});
+        own.push_back({n.add(floor, static_cast<double>(i) - 1), weights[i]});
     } else {
-      own.push_back({floor, n.binary<nn::SubOp>(n.splat(1, t), t)});
-      own.push_back({addNumber(n, floor, 1), t});
+      own.push_back({floor, n.sub(n.splat(1, t), t)});
+      own.push_back({n.add(floor, 1), t});
     }
   }
   Value samples;
@@ -246,7 +243,7 @@ LogicalResult importRoiAlign(NodeImport &n) {
   // All places: [R, H, ratio, W, ratio].
   Shape where{count, height, ratio, width, ratio};
   auto edge = [&](int64_t i) {
-    return addNumber(n, mulNumber(n, n.at(rois, 1, i), scale), -offset);
+    return n.add(n.mul(n.at(rois, 1, i), scale), -offset);
   };
   Sampler sampler(n, x,
                   n.broadcastDims(n.cast(batch, n.b.getI64Type()), {0}, where),
@@ -255,30 +252,25 @@ LogicalResult importRoiAlign(NodeImport &n) {
   Value inside;
   for (int64_t dim : {0, 1}) {
     Value low = edge(dim == 0 ? 1 : 0), high = edge(dim == 0 ? 3 : 2);
-    Value length = n.binary<nn::SubOp>(high, low);
+    Value length = n.sub(high, low);
     if (!isHalf)
-      length = n.binary<nn::MaxOp>(length, n.splat(1, length));
+      length = n.max(length, 1);
     int64_t cells = dim == 0 ? height : width;
-    Value cell = mulNumber(n, length, 1.0 / static_cast<double>(cells));
+    Value cell = n.mul(length, 1.0 / static_cast<double>(cells));
     // (cell + (sample + 1/2) / ratio) * its length
     Value step = n.cast(makeIota(n, where, dim == 0 ? 1 : 3), real);
     Value sample = n.cast(makeIota(n, where, dim == 0 ? 2 : 4), real);
-    Value place =
-        n.binary<nn::AddOp>(step, mulNumber(n, addNumber(n, sample, 0.5),
-                                            1.0 / static_cast<double>(ratio)));
-    Value at = n.binary<nn::AddOp>(
-        n.binary<nn::MulOp>(place, n.broadcastDims(cell, {0}, where)),
-        n.broadcastDims(low, {0}, where));
+    Value place = n.add(
+        step, n.mul(n.add(sample, 0.5), 1.0 / static_cast<double>(ratio)));
+    Value at = n.add(n.mul(place, n.broadcastDims(cell, {0}, where)),
+                     n.broadcastDims(low, {0}, where));
     double size = static_cast<double>(shape[dim + 2]);
-    Value here = n.binary<nn::AndOp>(
-        n.compare(nn::ComparePredicate::ge, at, n.splat(-1, at)),
-        n.compare(nn::ComparePredicate::le, at, n.splat(size, at)));
+    Value here = n.binary<nn::AndOp>(n.ge(at, -1), n.le(at, size));
     inside = inside ? n.binary<nn::AndOp>(inside, here) : here;
     at = clampTo(n, at, 0, size - 1);
     Value floor = n.unary<nn::FloorOp>(at);
-    Value t = n.binary<nn::SubOp>(at, floor);
-    taps.push_back({{floor, n.binary<nn::SubOp>(n.splat(1, t), t)},
-                    {addNumber(n, floor, 1), t}});
+    Value t = n.sub(at, floor);
+    taps.push_back({{floor, n.sub(n.splat(1, t), t)}, {n.add(floor, 1), t}});
   }
   Value samples;
   SmallVector<Value> chosen;
@@ -288,15 +280,14 @@ LogicalResult importRoiAlign(NodeImport &n) {
     // The largest of the weighted neighbours, as ONNX has it.
     for (auto [y, yWeight] : taps[0])
       for (auto [x, xWeight] : taps[1]) {
-        Value part = sampler.weigh(sampler.read({y, x}),
-                                   n.binary<nn::MulOp>(yWeight, xWeight));
-        samples = samples ? n.binary<nn::MaxOp>(samples, part) : part;
+        Value part =
+            sampler.weigh(sampler.read({y, x}), n.mul(yWeight, xWeight));
+        samples = samples ? n.max(samples, part) : part;
       }
   }
   if (!samples)
     return failure();
-  samples = n.select(sampler.alongChannels(inside, samples), samples,
-                     n.splat(0, samples));
+  samples = n.select(sampler.alongChannels(inside, samples), samples, 0);
   Value result = mode == "avg"
                      ? n.mean(samples, {2, 4}, /*keep=*/false)
                      : n.reduce(nn::ReduceKind::max, samples, {2, 4}, false);
@@ -336,16 +327,13 @@ LogicalResult importAffineGrid(NodeImport &n) {
     double last = static_cast<double>(count - 1);
     Value at = n.cast(makeIota(n, {count}, 0), real);
     if (corners)
-      at = count == 1 ? n.splat(1, at)
-                      : addNumber(n, mulNumber(n, at, 2 / last), -1);
+      at = count == 1 ? n.splat(1, at) : n.add(n.mul(at, 2 / last), -1);
     else
-      at = mulNumber(n, addNumber(n, mulNumber(n, at, 2), -last),
-                     1 / static_cast<double>(count));
-    Value term = n.binary<nn::MulOp>(factors(column),
-                                     n.broadcastDims(at, {dim}, result));
-    sum = sum ? n.binary<nn::AddOp>(sum, term) : term;
+      at = n.mul(n.add(n.mul(at, 2), -last), 1 / static_cast<double>(count));
+    Value term = n.mul(factors(column), n.broadcastDims(at, {dim}, result));
+    sum = sum ? n.add(sum, term) : term;
   }
-  sum = n.binary<nn::AddOp>(sum, factors(rank));
+  sum = n.add(sum, factors(rank));
   return n.result(0, n.cast(sum, element));
 }
 

@@ -67,13 +67,12 @@ LogicalResult importScatterElements(NodeImport &n) {
   Value index = wrapIndex(n, indices, shape[*axis]);
   Value places = n.splat(0, given, n.b.getI64Type());
   for (int64_t dim = 0; dim < rank; ++dim)
-    places = n.binary<nn::AddOp>(
-        mulNumber(n, places, static_cast<double>(shape[dim])),
-        dim == *axis ? index : makeIota(n, given, dim));
+    places = n.add(n.mul(places, shape[dim]),
+                   dim == *axis ? index : makeIota(n, given, dim));
   if (!index || !places)
     return failure();
   places = n.select(isWithin(n, index, 0, static_cast<double>(shape[*axis])),
-                    places, n.splat(-1, places));
+                    places, -1);
   Value result =
       scatterRows(n, n.reshape(x, {size, 1}), n.reshape(places, {count}),
                   n.reshape(updates, {count, 1}), *reduction);
@@ -85,9 +84,9 @@ Value makePlaces(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
   const int64_t last = n.typeOf(indices).getRank() - 1;
   Value places = n.splat(0, n.shapeOf(indices).drop_back(), n.b.getI64Type());
   for (auto [k, size] : enumerate(sizes))
-    places = n.binary<nn::AddOp>(
-        mulNumber(n, places, static_cast<double>(size)),
-        wrapIndex(n, n.at(indices, last, static_cast<int64_t>(k)), size));
+    places =
+        n.add(n.mul(places, size),
+              wrapIndex(n, n.at(indices, last, static_cast<int64_t>(k)), size));
   return places;
 }
 
@@ -112,12 +111,9 @@ LogicalResult importGatherND(NodeImport &n) {
   // Each batch begins where the one before it ends.
   Value start = n.splat(0, where, n.b.getI64Type());
   for (int64_t dim = 0; dim < batch; ++dim)
-    start = n.binary<nn::AddOp>(
-        mulNumber(n, start, static_cast<double>(shape[dim])),
-        makeIota(n, where, dim));
+    start = n.add(n.mul(start, shape[dim]), makeIota(n, where, dim));
   if (batch > 0)
-    places = n.binary<nn::AddOp>(
-        places, mulNumber(n, start, static_cast<double>(product(indexed))));
+    places = n.add(places, n.mul(start, product(indexed)));
   Shape flat{product(shape.take_front(batch + depth))};
   append_range(flat, rest);
   return n.result(0, n.gather(n.reshape(x, flat), places, 0));

@@ -39,8 +39,8 @@ LogicalResult importTrainingDropout(NodeImport &n) {
                    failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
   Value kept = makeRandomMask(n, n.shapeOf(x), ratio);
   const double factor = ratio < 1 ? 1 / (1 - ratio) : 0;
-  Value factors = n.select(kept, n.splat(factor, x), n.splat(0, x));
-  return failure(failed(n.result(0, n.binary<nn::MulOp>(x, factors))) ||
+  Value factors = n.select(kept, n.splat(factor, x), 0);
+  return failure(failed(n.result(0, n.mul(x, factors))) ||
                  failed(n.result(1, n.cast(kept, mask))));
 }
 

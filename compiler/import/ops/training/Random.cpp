@@ -50,9 +50,7 @@ LogicalResult draw(NodeImport &n, ArrayRef<int64_t> shape, Type byDefault,
   const double least = n.floatAttr("low", 0), most = n.floatAttr("high", 1);
   const double scale = isNormal ? n.floatAttr("scale", 1) : most - least;
   const double first = isNormal ? n.floatAttr("mean", 0) : least;
-  return n.result(0, n.binary<nn::AddOp>(
-                         n.binary<nn::MulOp>(numbers, n.splat(scale, numbers)),
-                         n.splat(first, numbers)));
+  return n.result(0, n.add(n.mul(numbers, scale), first));
 }
 
 template <bool isNormal> LogicalResult importLike(NodeImport &n) {
@@ -76,8 +74,7 @@ LogicalResult importBernoulli(NodeImport &n) {
     return n.error("dtype must be a type of numbers");
   Value drawn = makeUniformNumbers(n, n.shapeOf(share),
                                    cast<FloatType>(n.elementOf(share)));
-  return n.result(
-      0, n.cast(n.compare(nn::ComparePredicate::lt, drawn, share), type));
+  return n.result(0, n.cast(n.lt(drawn, share), type));
 }
 
 const OpRow randomOps[] = {
