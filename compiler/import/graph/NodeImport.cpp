@@ -75,6 +75,14 @@ std::optional<Shape> NodeImport::intsAttr(StringRef name) const {
   return Shape(attribute->ints().begin(), attribute->ints().end());
 }
 
+FailureOr<std::string> NodeImport::choice(StringRef name,
+                                          ArrayRef<StringRef> known) {
+  std::string value = stringAttr(name, known.front());
+  if (!is_contained(known, value))
+    return error("the attribute " + name + " is '" + value + "'");
+  return value;
+}
+
 DenseElementsAttr NodeImport::getConstant(Value value, int depth) {
   if (!value || depth > 32)
     return {};
@@ -207,6 +215,13 @@ FailureOr<Shape> NodeImport::constantInts(unsigned i, StringRef what) {
   return values;
 }
 
+FailureOr<int64_t> NodeImport::constantInt(unsigned i, StringRef what) {
+  Shape values = PARTITA_TRY(constantInts(i, what));
+  if (values.size() != 1)
+    return error(what + " must be a single number");
+  return values.front();
+}
+
 FailureOr<SmallVector<double>> NodeImport::constantFloats(unsigned i,
                                                           StringRef what) {
   DenseElementsAttr elements = PARTITA_TRY(requireConstant(i, what));
@@ -230,9 +245,8 @@ FailureOr<int64_t> NodeImport::axis(int64_t axis, int64_t rank) {
 
 FailureOr<Shape> NodeImport::axes(ArrayRef<int64_t> axes, int64_t rank) {
   Shape sorted;
-  for (int64_t a : axes) {
+  for (int64_t a : axes)
     sorted.push_back(PARTITA_TRY(axis(a, rank)));
-  }
   llvm::sort(sorted);
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     return error("an axis is named twice");

@@ -186,11 +186,15 @@ public:
   double floatAttr(llvm::StringRef name, double byDefault) const;
   std::string stringAttr(llvm::StringRef name, llvm::StringRef byDefault) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
+  /// A string that must be one of these, of which the first is the default.
+  mlir::FailureOr<std::string> choice(llvm::StringRef name,
+                                      llvm::ArrayRef<llvm::StringRef> known);
 
   /// The value of an input that must be known at compile time. If it is not
   /// known, this fails without an error. `reportUnknownInputs` emits one error
   /// for all such inputs of the node, after the import has failed.
   mlir::FailureOr<Shape> constantInts(unsigned i, llvm::StringRef what);
+  mlir::FailureOr<int64_t> constantInt(unsigned i, llvm::StringRef what);
   mlir::FailureOr<llvm::SmallVector<double>>
   constantFloats(unsigned i, llvm::StringRef what);
   /// Emits an error that says why inputs are unknown and what the user can do,

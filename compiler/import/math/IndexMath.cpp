@@ -111,20 +111,21 @@ Value spread(NodeImport &n, Value x, int64_t first, ArrayRef<int64_t> strides) {
 }
 
 Value padOrCrop(NodeImport &n, Value x, ArrayRef<int64_t> low,
-                ArrayRef<int64_t> high) {
+                ArrayRef<int64_t> high, Value border) {
   if (!x)
     return {};
   Shape starts, limits, before, after;
   for (auto [size, l, h] : zip_equal(n.shapeOf(x), low, high)) {
-    // What is cut off beyond the elements is cut off the zeros of the far side.
+    // What is cut off beyond the elements is cut off the far side's border.
     int64_t total = std::max<int64_t>(size + l + h, 0);
     starts.push_back(std::min(std::max<int64_t>(-l, 0), size));
     limits.push_back(std::max(starts.back(), size - std::max<int64_t>(-h, 0)));
     before.push_back(std::min(std::max<int64_t>(l, 0), total));
     after.push_back(total - before.back() - (limits.back() - starts.back()));
   }
-  Value zero = n.splat(0, {}, n.elementOf(x));
-  return n.pad(n.slice(x, starts, limits, Shape(starts.size(), 1)), zero,
+  if (!border)
+    border = n.splat(0, {}, n.elementOf(x));
+  return n.pad(n.slice(x, starts, limits, Shape(starts.size(), 1)), border,
                before, after);
 }
 

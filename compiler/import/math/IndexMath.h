@@ -42,9 +42,10 @@ int64_t product(llvm::ArrayRef<int64_t> sizes);
 mlir::Value spread(NodeImport &n, mlir::Value x, int64_t first,
                    llvm::ArrayRef<int64_t> strides);
 
-/// Adds borders of zeros. A negative width crops that many elements.
+/// Adds borders of a number, or of zeros. A negative width crops that many
+/// elements.
 mlir::Value padOrCrop(NodeImport &n, mlir::Value x, llvm::ArrayRef<int64_t> low,
-                      llvm::ArrayRef<int64_t> high);
+                      llvm::ArrayRef<int64_t> high, mlir::Value border = {});
 
 } // namespace partita::import
 

@@ -44,10 +44,8 @@ FailureOr<Window> getWindow(NodeImport &n, ArrayRef<int64_t> sizes,
   window.kernel.assign(kernel.begin(), kernel.end());
   Shape pads;
   PARTITA_TRY(readAttributes(n, sizes.size(), window, pads));
-  std::string autoPad = n.stringAttr("auto_pad", "NOTSET");
-  if (autoPad != "NOTSET" && autoPad != "VALID" && autoPad != "SAME_UPPER" &&
-      autoPad != "SAME_LOWER")
-    return n.error("the attribute auto_pad is '" + autoPad + "'");
+  std::string autoPad = PARTITA_TRY(
+      n.choice("auto_pad", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}));
   bool ceil = n.intAttr("ceil_mode", 0) != 0;
 
   for (auto [i, size] : enumerate(sizes)) {

@@ -100,8 +100,8 @@ FailureOr<std::string> addMask(NodeImport &n, Body &body, unsigned padding,
                                const std::string &name, unsigned bias,
                                const Sizes &sizes) {
   const bool hasPadding = isGiven(n, padding), hasBias = isGiven(n, bias);
-  if (hasPadding && failed(addPadding(n, body, padding, name, sizes)))
-    return failure();
+  if (hasPadding)
+    PARTITA_TRY(addPadding(n, body, padding, name, sizes));
   if (hasPadding && hasBias)
     body.add("mask = Add (padding, attention_bias)");
   return std::string(hasPadding && hasBias ? "mask"
@@ -128,10 +128,10 @@ LogicalResult expandProjected(NodeImport &n, Body &body,
   ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
   Sizes sizes{shape[0], shape[1], shape[1]};
   const bool hasPast = isGiven(n, past);
-  if (hasPast && failed(checkRank(n, past, "past", 5)))
-    return failure();
-  if (hasPast)
+  if (hasPast) {
+    PARTITA_TRY(checkRank(n, past, "past", 5));
     sizes.attended += n.shapeOf(n.input(past))[3];
+  }
 
   body.ints("hidden", hidden)
       .add("q, k, v = Split <axis = -1> (projected, hidden)");
@@ -170,14 +170,13 @@ FailureOr<Shape> getHidden(NodeImport &n, unsigned weights) {
 }
 
 LogicalResult importAttention(NodeImport &n) {
-  FailureOr<Shape> hidden = getHidden(n, 1);
-  if (failed(hidden) || failed(checkOmitted(n, 6, "past_sequence_length")))
-    return failure();
+  Shape hidden = PARTITA_TRY(getHidden(n, 1));
+  PARTITA_TRY(checkOmitted(n, 6, "past_sequence_length"));
   Body body(n);
   body.add(isGiven(n, 2) ? "product = MatMul (input, weights)"
                            "projected = Add (product, bias)"
                          : "projected = MatMul (input, weights)");
-  return expandProjected(n, body, *hidden, 3, 4, 5);
+  return expandProjected(n, body, hidden, 3, 4, 5);
 }
 
 LogicalResult importQAttention(NodeImport &n) {
@@ -258,10 +257,10 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
   const bool hasPast = isGiven(n, 6);
   if (hasPast != isGiven(n, 7))
     return n.error("past_key and past_value go together");
-  if (hasPast && failed(checkRank(n, 6, "past_key", 4)))
-    return failure();
-  if (hasPast)
+  if (hasPast) {
+    PARTITA_TRY(checkRank(n, 6, "past_key", 4));
     sizes.attended += n.shapeOf(n.input(6))[2];
+  }
   std::string mask =
       PARTITA_TRY(addMask(n, body, 4, "key_padding_mask", 5, sizes));
   return addAttention(n, body, "output, present_key, present_value", mask,

@@ -45,10 +45,10 @@ public:
     PARTITA_TRY(setSizes());
     Value weights = PARTITA_TRY(choose());
     const Shape each = {rows, chosen, hidden};
-    Value x =
-        n.broadcastDims(n.reshape(n.input(0), {rows, hidden}), {0, 2}, each);
-    Value inner = x ? activate(x) : Value();
-    Value y = PARTITA_TRY(inner ? multiply(fc2, inner, hidden) : Value());
+    Value x = PARTITA_TRY(
+        n.broadcastDims(n.reshape(n.input(0), {rows, hidden}), {0, 2}, each));
+    Value inner = PARTITA_TRY(activate(x));
+    Value y = PARTITA_TRY(multiply(fc2, inner, hidden));
     auto weigh = [&](Value each) {
       Value weighted =
           n.mul(each, n.broadcastDims(weights, {0, 1}, n.shapeOf(y)));
@@ -200,11 +200,8 @@ private:
       return swiglu(n.at(pairs, dim, 0), n.at(pairs, dim, 1));
     }
     Value gated;
-    if (isGiven(n, fc3.weights)) {
-      gated = multiplyAdd(fc3, x, width);
-      if (!gated)
-        return {};
-    }
+    if (isGiven(n, fc3.weights))
+      gated = PARTITA_TRY(multiplyAdd(fc3, x, width));
     if (function == "swiglu")
       return swiglu(first, gated);
     Value result = function == "relu"   ? n.unary<nn::ReluOp>(first)
@@ -227,16 +224,12 @@ private:
       return wrongWeights(inputs, x);
     RankedTensorType type =
         PARTITA_TRY(n.tensor({rows, chosen, columns}, element));
-    Value product;
-    if (isPacked) {
-      product = multiplyPacked(inputs, x, type);
-    } else {
-      if (n.shapeOf(weights)[2] != n.shapeOf(x)[2] ||
-          n.elementOf(weights) != element)
-        return wrongWeights(inputs, x);
-      product = n.make<nn::ExpertDotOp>(type, x, weights, indices);
-    }
-    return product;
+    if (isPacked)
+      return multiplyPacked(inputs, x, type);
+    if (n.shapeOf(weights)[2] != n.shapeOf(x)[2] ||
+        n.elementOf(weights) != element)
+      return wrongWeights(inputs, x);
+    return n.make<nn::ExpertDotOp>(type, x, weights, indices);
   }
 
   /// The same, and their biases.

@@ -105,9 +105,8 @@ LogicalResult importMatMulNBits(NodeImport &n) {
   RankedTensorType type = PARTITA_TRY(n.tensor(shape, element));
   const int64_t ofBlocks[] = {rows, blocks};
   Value zeros;
-  if (Value given = n.input(3)) {
+  if (Value given = n.input(3))
     zeros = PARTITA_TRY(getZeros(n, given, ofBlocks, bits, element));
-  }
   Value product = n.make<nn::PackedDotOp>(
       type, x, n.reshape(n.input(1), {rows, blocks, bytes}),
       n.cast(n.reshape(n.input(2), ofBlocks), element), zeros, Value(), bits);

@@ -42,9 +42,8 @@ LogicalResult castTo(NodeImport &n, Type element) {
   bool saturate = n.intAttr("saturate", 1) != 0;
   bool toExponent = isa<Float8E8M0FNUType>(element);
   if (toExponent && n.elementOf(x) != element) {
-    std::string mode = n.stringAttr("round_mode", "up");
-    if (mode != "up" && mode != "down" && mode != "nearest")
-      return n.error("the attribute round_mode is '" + mode + "'");
+    std::string mode =
+        PARTITA_TRY(n.choice("round_mode", {"up", "down", "nearest"}));
     return n.result(0, castToExponent(n, x, element, mode, saturate));
   }
   Value result = n.cast(x, element, saturate);

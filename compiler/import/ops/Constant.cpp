@@ -26,18 +26,15 @@ LogicalResult importConstant(NodeImport &n) {
     return n.result(
         0, n.source.materialize(
                value.t(), n.wantsOutput(0) ? n.node.output(0) : "", n.loc));
-  if (value.name() == "value_int" || value.name() == "value_ints") {
-    Shape ints(value.ints().begin(), value.ints().end());
-    if (value.name() == "value_ints")
-      return n.result(0, n.indices(ints));
+  if (value.name() == "value_int")
     return n.result(0, n.reshape(n.indices({value.i()}), {}));
-  }
-  if (value.name() == "value_float" || value.name() == "value_floats") {
-    SmallVector<double> floats(value.floats().begin(), value.floats().end());
-    if (value.name() == "value_floats")
-      return n.result(0, n.numbers(floats, n.b.getF32Type()));
+  if (value.name() == "value_ints")
+    return n.result(0, n.indices(to_vector(value.ints())));
+  if (value.name() == "value_float")
     return n.result(0, n.splat(value.f(), {}, n.b.getF32Type()));
-  }
+  if (value.name() == "value_floats")
+    return n.result(
+        0, n.numbers(to_vector_of<double>(value.floats()), n.b.getF32Type()));
   return n.error("the attribute '" + value.name() + "' is not supported");
 }
 

@@ -55,12 +55,10 @@ Value makeMatMul(NodeImport &n, Value x, Value y) {
     return makeDot(n, x, y, 0, xRank - 1, yRank == 1 ? 0 : yRank - 2);
   ArrayRef<int64_t> yBatch = n.shapeOf(y).drop_back(2);
   if (xRank == 1) {
-    x = n.broadcastTo(x, [&] {
-      Shape shape(yBatch);
-      shape.push_back(n.shapeOf(x)[0]);
-      return shape;
-    }());
-    return makeDot(n, x, y, yBatch.size(), yBatch.size(), yBatch.size());
+    Shape shape(yBatch);
+    shape.push_back(n.shapeOf(x)[0]);
+    return makeDot(n, n.broadcastTo(x, shape), y, yBatch.size(), yBatch.size(),
+                   yBatch.size());
   }
   // Both are stacks of matrices, or y is: broadcast the stacks.
   ArrayRef<int64_t> xBatch = n.shapeOf(x).drop_back(2);
@@ -135,16 +133,9 @@ LogicalResult importGemm(NodeImport &n) {
   Value packed = PARTITA_TRY(integers || xDim == 0 ? FailureOr<Value>(Value())
                                                    : dotPacked(n, x, y, yDim));
   Value result = integers ? integers : packed ? packed : multiply(x, y);
-  double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
-  if (alpha != 1)
-    result = n.mul(result, alpha);
-  if (!result)
-    return failure();
-  if (bias && beta != 0) {
-    if (beta != 1)
-      bias = n.mul(bias, beta);
-    if (!bias)
-      return failure();
+  result = PARTITA_TRY(n.mul(result, n.floatAttr("alpha", 1)));
+  if (double beta = n.floatAttr("beta", 1); bias && beta != 0) {
+    bias = PARTITA_TRY(n.mul(bias, beta));
     if (n.opset < 7 && n.intAttr("broadcast", 0) == 0 &&
         n.shapeOf(bias) != n.shapeOf(result))
       return n.error("C differs in shape from the product, and the attribute "

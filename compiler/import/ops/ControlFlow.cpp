@@ -58,13 +58,12 @@ LogicalResult collect(NodeImport &n, const onnx::ValueInfoProto &info,
 }
 
 /// The values of all iterations, along a new axis.
-FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
-                       const onnx::ValueInfoProto &info, int64_t axis = 0) {
+Value stack(NodeImport &n, ArrayRef<Value> values,
+            const onnx::ValueInfoProto &info, int64_t axis = 0) {
   if (!values.empty()) {
     int64_t place =
         PARTITA_TRY(n.axis(axis, n.typeOf(values.front()).getRank() + 1));
-    Value stacked = n.stack(values, place);
-    return stacked ? FailureOr<Value>(stacked) : FailureOr<Value>();
+    return n.stack(values, place);
   }
   // Nothing has been computed: the body must say what it would have been.
   const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
@@ -76,9 +75,9 @@ FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
       PARTITA_TRY(n.axis(axis, static_cast<int64_t>(shape.size()) + 1));
   shape.insert(shape.begin() + place, 0);
   if (!element || !declared.has_shape() || is_contained(shape, -1))
-    return n.error("the loop does not run, and its body does not say what "
-                   "shape '" +
-                   info.name() + "' would have");
+    return n.refuse("the loop does not run, and its body does not say what "
+                    "shape '" +
+                    info.name() + "' would have");
   return n.splat(0, shape, element);
 }
 
@@ -171,9 +170,7 @@ private:
       PARTITA_TRY(n.result(i, state));
     for (auto [k, values] : enumerate(scans)) {
       size_t i = states.size() + k;
-      FailureOr<Value> stacked = stack(n, values, body.output(1 + i));
-      if (failed(stacked) || failed(n.result(i, *stacked)))
-        return failure();
+      PARTITA_TRY(n.result(i, stack(n, values, body.output(1 + i))));
     }
     return success();
   }
@@ -266,10 +263,7 @@ private:
       const size_t i = states.size() + k;
       if (outputTurns[k])
         std::reverse(values.begin(), values.end());
-      FailureOr<Value> stacked =
-          stack(n, values, body.output(i), outputAxes[k]);
-      if (failed(stacked) || failed(n.result(i, *stacked)))
-        return failure();
+      PARTITA_TRY(n.result(i, stack(n, values, body.output(i), outputAxes[k])));
     }
     return success();
   }

@@ -30,10 +30,9 @@ FailureOr<Borders> getBorders(NodeImport &n, ArrayRef<int64_t> sizes,
   std::optional<Shape> wanted = n.intsAttr("output_shape");
   if (wanted && wanted->size() == rank + 2)
     wanted->erase(wanted->begin(), wanted->begin() + 2);
-  std::string autoPad = n.stringAttr("auto_pad", "NOTSET");
+  std::string autoPad = PARTITA_TRY(
+      n.choice("auto_pad", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}));
   bool isSame = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
-  if (!isSame && autoPad != "NOTSET" && autoPad != "VALID")
-    return n.error("the attribute auto_pad is '" + autoPad + "'");
   if (borders.extra.size() != rank || pads.size() != 2 * rank ||
       (wanted && wanted->size() != rank))
     return n.error("pads, output_padding and output_shape do not fit " +
@@ -250,8 +249,8 @@ LogicalResult importConvTranspose(NodeImport &n) {
     Value none = n.splat(0, t.result, n.elementOf(t.x));
     return n.result(0, t.bias ? n.broadcastDims(t.bias, {1}, t.result) : none);
   }
-  Value y = suitsPhases(n, t) ? convolvePhases(n, t) : convolveSpread(n, t);
-  return y ? n.result(0, y) : failure();
+  return n.result(0, suitsPhases(n, t) ? convolvePhases(n, t)
+                                       : convolveSpread(n, t));
 }
 
 const OpRow convTransposeOps[] = {

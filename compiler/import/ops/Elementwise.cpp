@@ -47,13 +47,11 @@ FailureOr<std::pair<Value, Value>> getOperands(NodeImport &n) {
       return n.error("axis " + Twine(axis) + " is out of range");
     y = n.broadcastDims(y, to_vector(seq<int64_t>(axis, axis + otherRank)),
                         shape);
-    if (!y)
-      return failure();
-    return std::pair(x, y);
+  } else {
+    Shape shape = PARTITA_TRY(n.broadcastShape({x, y}));
+    x = n.broadcastTo(x, shape);
+    y = n.broadcastTo(y, shape);
   }
-  Shape shape = PARTITA_TRY(n.broadcastShape({x, y}));
-  x = n.broadcastTo(x, shape);
-  y = n.broadcastTo(y, shape);
   if (!x || !y)
     return failure();
   return std::pair(x, y);
@@ -71,27 +69,20 @@ LogicalResult importCompare(NodeImport &n) {
 }
 
 /// All inputs in one shape, combined from left to right.
-FailureOr<Value> combineAll(NodeImport &n,
-                            llvm::function_ref<Value(Value, Value)> combine) {
+template <typename Op> Value combineAll(NodeImport &n) {
   Shape shape = PARTITA_TRY(n.broadcastShape(n.inputs));
   Value all = n.broadcastTo(n.input(0), shape);
   for (Value input : ArrayRef(n.inputs).drop_front())
-    all = combine(all, n.broadcastTo(input, shape));
-  if (!all)
-    return failure();
+    all = n.binary<Op>(all, n.broadcastTo(input, shape));
   return all;
 }
 
 template <typename Op> LogicalResult importVariadic(NodeImport &n) {
-  FailureOr<Value> all =
-      combineAll(n, [&](Value x, Value y) { return n.binary<Op>(x, y); });
-  return succeeded(all) ? n.result(0, *all) : failure();
+  return n.result(0, combineAll<Op>(n));
 }
 
 LogicalResult importMean(NodeImport &n) {
-  Value sum =
-      PARTITA_TRY(combineAll(n, [&](Value x, Value y) { return n.add(x, y); }));
-  return n.result(0, n.div(sum, n.inputs.size()));
+  return n.result(0, n.div(combineAll<nn::AddOp>(n), n.inputs.size()));
 }
 
 /// Python's remainder, with the sign of the divisor; with `fmod` C's, with that
@@ -161,12 +152,9 @@ LogicalResult importClip(NodeImport &n) {
 /// Zeros come in from either side.
 LogicalResult importBitShift(NodeImport &n) {
   auto [x, y] = PARTITA_TRY(getOperands(n));
-  std::string direction = n.stringAttr("direction", "");
-  if (direction == "LEFT")
-    return n.result(0, n.binary<nn::ShiftLeftOp>(x, y));
-  if (direction == "RIGHT")
-    return n.result(0, n.binary<nn::ShiftRightOp>(x, y));
-  return n.error("the attribute direction is '" + direction + "'");
+  std::string direction = PARTITA_TRY(n.choice("direction", {"LEFT", "RIGHT"}));
+  return n.result(0, direction == "LEFT" ? n.binary<nn::ShiftLeftOp>(x, y)
+                                         : n.binary<nn::ShiftRightOp>(x, y));
 }
 
 /// NaN is the one number that differs from itself.

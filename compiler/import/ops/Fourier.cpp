@@ -51,7 +51,7 @@ Complex transform(NodeImport &n, Complex x, int64_t size, int64_t columns,
   Waves waves = makeWaves(n, size, columns, size, n.elementOf(x.real));
   int64_t last = n.typeOf(x.real).getRank() - 1;
   auto times = [&](Value value, Value wave) {
-    return value ? makeDot(n, value, wave, 0, last, 0) : Value();
+    return makeDot(n, value, wave, 0, last, 0);
   };
   // (a + b i) (cos -+ i sin)
   double sign = inverse ? 1 : -1;
@@ -82,12 +82,7 @@ Value join(NodeImport &n, Complex x) {
 /// One number that must be known, or a default.
 FailureOr<int64_t> getNumber(NodeImport &n, unsigned i, StringRef what,
                              int64_t byDefault) {
-  if (!n.input(i))
-    return byDefault;
-  Shape values = PARTITA_TRY(n.constantInts(i, what));
-  if (values.size() != 1)
-    return n.error(what + " must be a single number");
-  return values.front();
+  return n.input(i) ? n.constantInt(i, what) : byDefault;
 }
 
 LogicalResult importDFT(NodeImport &n) {
@@ -121,11 +116,8 @@ LogicalResult importDFT(NodeImport &n) {
   x = padOrCrop(n, x, low, high);
   Complex parts = split(n, x);
   Shape permutation = toLast(rank - 1, axis), back = fromLast(rank - 1, axis);
-  auto permute = [&](Value v, const Shape &p) {
-    return v ? n.transpose(v, p) : Value();
-  };
-  parts = {permute(parts.real, permutation),
-           permute(parts.imaginary, permutation)};
+  parts = {n.transpose(parts.real, permutation),
+           n.transpose(parts.imaginary, permutation)};
   if (inverse && oneSided) {
     int64_t last = rank - 2, count = (size - 1) / 2;
     auto mirror = [&](Value v, bool negate) {
@@ -140,15 +132,9 @@ LogicalResult importDFT(NodeImport &n) {
     return failure();
   int64_t columns = oneSided && !inverse ? size / 2 + 1 : size;
   Complex y = transform(n, parts, size, columns, inverse);
-  y = {permute(y.real, back), permute(y.imaginary, back)};
-  if (inverse && oneSided) {
-    if (!y.real)
-      return failure();
-    Shape real(n.shapeOf(y.real));
-    real.push_back(1);
-    return n.result(0, n.reshape(y.real, real));
-  }
-  return n.result(0, join(n, y));
+  y = {n.transpose(y.real, back), n.transpose(y.imaginary, back)};
+  return n.result(0,
+                  inverse && oneSided ? n.stack(y.real, rank - 1) : join(n, y));
 }
 
 /// Transforms of the frames of a signal, that overlap.

@@ -21,8 +21,7 @@ namespace {
 
 /// 1 / sqrt(variance + epsilon).
 Value makeInverseDeviation(NodeImport &n, Value variance, double epsilon) {
-  Value sum = n.add(variance, epsilon);
-  return n.unary<nn::RsqrtOp>(sum);
+  return n.unary<nn::RsqrtOp>(n.add(variance, epsilon));
 }
 
 /// Mean over `dims`, which stay, and the mean of the squared distance from it.
@@ -172,9 +171,8 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     Value oldMean = mean, oldVariance = variance;
     mean = n.reshape(moments.mean, expected);
     variance = n.reshape(moments.variance, expected);
-    if (!mean || !variance || failed(n.result(1, mix(oldMean, mean))) ||
-        failed(n.result(2, mix(oldVariance, variance))))
-      return failure();
+    PARTITA_TRY(n.result(1, mix(oldMean, mean)));
+    PARTITA_TRY(n.result(2, mix(oldVariance, variance)));
     if (mode == TrainingMode::learn && !measures) {
       if (measured < 2)
         return n.error("a micro-batch has one element a channel, which has no "
@@ -187,8 +185,9 @@ LogicalResult importBatchNormalization(NodeImport &n) {
       PARTITA_TRY(learnStatistic(n, 4, n.mul(variance, unbiased), momentum));
     }
     centered = moments.centered;
-  } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
-    return failure();
+  } else {
+    PARTITA_TRY(n.result(1, mean));
+    PARTITA_TRY(n.result(2, variance));
   }
   if (measures && !training)
     centered = n.sub(n.cast(x, statistics), n.broadcastDims(mean, dims, shape));
@@ -224,9 +223,8 @@ LogicalResult importMeanVarianceNormalization(NodeImport &n) {
   Value x = n.input(0);
   const int64_t rank = n.typeOf(x).getRank();
   SmallVector<int64_t> dims;
-  for (int64_t axis : n.intsAttr("axes").value_or(Shape{0, 2, 3})) {
+  for (int64_t axis : n.intsAttr("axes").value_or(Shape{0, 2, 3}))
     dims.push_back(PARTITA_TRY(n.axis(axis, rank)));
-  }
   llvm::sort(dims);
   if (std::adjacent_find(dims.begin(), dims.end()) != dims.end())
     return n.error("the attribute axes names a dimension twice");
@@ -256,9 +254,8 @@ LogicalResult importLayerNormalization(NodeImport &n) {
   if (Value bias = n.input(2))
     result = n.add(result, n.broadcastTo(bias, shape));
   PARTITA_TRY(n.result(0, result));
-  if (n.wantsOutput(1) && failed(n.result(1, m.mean)))
-    return failure();
-  return n.wantsOutput(2) ? n.result(2, inverse) : success();
+  PARTITA_TRY(n.result(1, m.mean));
+  return n.result(2, inverse);
 }
 
 /// Not as ONNX's function of other ops either, for the same reason. Before

@@ -81,10 +81,8 @@ template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
   Type element = n.elementOf(x);
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
-  Shape given = PARTITA_TRY(n.constantInts(1, "axis"));
-  if (given.size() != 1)
-    return n.error("axis must be a single number");
-  int64_t axis = PARTITA_TRY(n.axis(given.front(), rank));
+  int64_t given = PARTITA_TRY(n.constantInt(1, "axis"));
+  int64_t axis = PARTITA_TRY(n.axis(given, rank));
   int64_t size = shape[axis];
   if (product(shape) == 0)
     return n.result(0, x);

@@ -19,31 +19,26 @@ namespace {
 
 /// A window over all dimensions: N and C have windows of one element.
 struct FullWindow {
+  Window spatial;
   Shape kernel{1, 1}, strides{1, 1}, dilations{1, 1}, low{0, 0}, high{0, 0};
   RankedTensorType type;
 };
 
-FailureOr<Window> getPoolWindow(NodeImport &n) {
-  ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
-  if (shape.size() < 3)
+FailureOr<FullWindow> getPoolWindow(NodeImport &n) {
+  ArrayRef<int64_t> given = n.shapeOf(n.input(0));
+  if (given.size() < 3)
     return n.error("X must have rank 3 at least");
-  return getWindow(n, shape.drop_front(2),
-                   n.intsAttr("kernel_shape").value_or(Shape()));
-}
-
-FailureOr<FullWindow> expandWindow(NodeImport &n, const Window &window) {
   FullWindow full;
+  const Window &window = full.spatial = PARTITA_TRY(getWindow(
+      n, given.drop_front(2), n.intsAttr("kernel_shape").value_or(Shape())));
   append_range(full.kernel, window.kernel);
   append_range(full.strides, window.strides);
   append_range(full.dilations, window.dilations);
   append_range(full.low, window.low);
   append_range(full.high, window.high);
-  Value x = n.input(0);
-  Shape shape(n.shapeOf(x).take_front(2));
+  Shape shape(given.take_front(2));
   append_range(shape, window.positions);
-  full.type = n.tensor(shape, n.elementOf(x));
-  if (!full.type)
-    return failure();
+  full.type = PARTITA_TRY(n.tensor(shape, n.elementOf(n.input(0))));
   return full;
 }
 
@@ -76,9 +71,9 @@ Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
 
 LogicalResult importMaxPool(NodeImport &n) {
   Value x = n.input(0);
-  Window window = PARTITA_TRY(getPoolWindow(n));
-  FullWindow full = PARTITA_TRY(expandWindow(n, window));
+  FullWindow full = PARTITA_TRY(getPoolWindow(n));
   if (n.wantsOutput(1)) {
+    const Window &window = full.spatial;
     for (auto [i, kernel] : enumerate(window.kernel))
       if (window.low[i] >= (kernel - 1) * window.dilations[i] + 1)
         return n.error("a window lies in the border alone, so that its maximum "
@@ -136,8 +131,7 @@ FailureOr<Shape> countElements(NodeImport &n, const Window &window, size_t dim,
 
 LogicalResult importAveragePool(NodeImport &n) {
   Value x = n.input(0);
-  Window window = PARTITA_TRY(getPoolWindow(n));
-  FullWindow full = PARTITA_TRY(expandWindow(n, window));
+  FullWindow full = PARTITA_TRY(getPoolWindow(n));
   Value sum = reduceWindows(n, nn::ReduceKind::sum, x, full);
   bool withBorder = n.intAttr("count_include_pad", 0) != 0;
   // The count is a product over dimensions: one number, times a table along
@@ -146,7 +140,8 @@ LogicalResult importAveragePool(NodeImport &n) {
   SmallVector<SmallVector<double>> changing;
   Shape dims, sizes;
   for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
-    Shape counts = PARTITA_TRY(countElements(n, window, i, size, withBorder));
+    Shape counts =
+        PARTITA_TRY(countElements(n, full.spatial, i, size, withBorder));
     if (all_equal(counts)) {
       uniform *= counts.empty() ? 1 : static_cast<double>(counts.front());
       continue;
@@ -190,16 +185,14 @@ FailureOr<Shape> getSpatialDims(NodeImport &n) {
 }
 
 LogicalResult importGlobalAveragePool(NodeImport &n) {
-  FailureOr<Shape> dims = getSpatialDims(n);
-  return succeeded(dims) ? n.result(0, n.mean(n.input(0), *dims, /*keep=*/true))
-                         : failure();
+  Shape dims = PARTITA_TRY(getSpatialDims(n));
+  return n.result(0, n.mean(n.input(0), dims, /*keep=*/true));
 }
 
 LogicalResult importGlobalMaxPool(NodeImport &n) {
-  FailureOr<Shape> dims = getSpatialDims(n);
-  return succeeded(dims) ? n.result(0, n.reduce(nn::ReduceKind::max, n.input(0),
-                                                *dims, /*keep=*/true))
-                         : failure();
+  Shape dims = PARTITA_TRY(getSpatialDims(n));
+  return n.result(0, n.reduce(nn::ReduceKind::max, n.input(0), dims,
+                              /*keep=*/true));
 }
 
 /// |x| ** p; squares need no power.
@@ -232,8 +225,7 @@ double getOrder(NodeImport &n) {
 }
 
 LogicalResult importLpPool(NodeImport &n) {
-  Window window = PARTITA_TRY(getPoolWindow(n));
-  FullWindow full = PARTITA_TRY(expandWindow(n, window));
+  FullWindow full = PARTITA_TRY(getPoolWindow(n));
   double p = getOrder(n);
   Value powers = PARTITA_TRY(makePower(n, n.input(0), p));
   return n.result(

@@ -98,11 +98,9 @@ LogicalResult importQuantizeLinear(NodeImport &n) {
       n.cast(spreadParameter(n, scale, shape, "y_scale"), precision);
   Value quotient = n.div(n.cast(x, precision), divisor);
   Type wide = getWide(n, precision);
-  if (zero) {
-    zero = n.cast(spreadParameter(n, zero, shape, "y_zero_point"), wide);
-    if (!zero)
-      return failure();
-  }
+  if (zero)
+    zero = PARTITA_TRY(
+        n.cast(spreadParameter(n, zero, shape, "y_zero_point"), wide));
   return n.result(0, quantize(n, n.cast(quotient, wide), zero, element));
 }
 
@@ -132,20 +130,25 @@ LogicalResult importDequantizeLinear(NodeImport &n) {
   return n.result(0, result);
 }
 
-/// x - zero point as i32; the zero point is a scalar or, if `dim` is not
-/// negative, may have one element for each place of that dimension.
+/// A scale or zero point in the shape of a tensor: a scalar or, if `dim` is not
+/// negative, by place of that dimension.
+Value spreadAlong(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
+                  int64_t dim) {
+  if (!parameter)
+    return {};
+  if (n.typeOf(parameter).getNumElements() == 1)
+    return n.broadcastTo(n.reshape(parameter, {}), shape);
+  if (n.typeOf(parameter).getRank() == 1 && dim >= 0)
+    return n.broadcastDims(parameter, {dim}, shape);
+  return n.broadcastTo(parameter, shape);
+}
+
+/// x - zero point as i32.
 Value subtractZero(NodeImport &n, Value x, Value zero, int64_t dim) {
   Type exact = n.b.getI32Type();
   if (!zero)
     return n.cast(x, exact);
-  ArrayRef<int64_t> shape = n.shapeOf(x);
-  zero = n.cast(zero, exact);
-  if (n.typeOf(zero).getNumElements() == 1)
-    zero = n.broadcastTo(n.reshape(zero, {}), shape);
-  else if (n.typeOf(zero).getRank() == 1 && dim >= 0)
-    zero = n.broadcastDims(zero, {dim}, shape);
-  else
-    zero = n.broadcastTo(zero, shape);
+  zero = spreadAlong(n, n.cast(zero, exact), n.shapeOf(x), dim);
   return n.sub(n.cast(x, exact), zero);
 }
 
@@ -259,17 +262,9 @@ LogicalResult importConvInteger(NodeImport &n) {
   return n.result(0, convIntegers(n, 0, 2, 1, 3));
 }
 
-/// A scale in the shape of the product: a scalar, or by place of a dimension.
 Value scaleOf(NodeImport &n, Value scale, ArrayRef<int64_t> shape,
               int64_t dim) {
-  scale = n.cast(scale, n.b.getF32Type());
-  if (!scale)
-    return {};
-  if (n.typeOf(scale).getNumElements() == 1)
-    return n.broadcastTo(n.reshape(scale, {}), shape);
-  if (n.typeOf(scale).getRank() == 1)
-    return n.broadcastDims(scale, {dim}, shape);
-  return n.broadcastTo(scale, shape);
+  return spreadAlong(n, n.cast(scale, n.b.getF32Type()), shape, dim);
 }
 
 /// An i32 product as a quantised tensor: the scales of both operands and of the

@@ -38,23 +38,16 @@ template <bool largest> LogicalResult importArg(NodeImport &n) {
   int64_t dim =
       PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
   Shape shape(n.shapeOf(x));
-  bool isKept = n.intAttr("keepdims", 1) != 0;
-  if (shape[dim] == 0) {
-    shape[dim] = 1;
-    if (product(shape) != 0)
-      return n.error("there is nothing to choose from along axis " +
-                     Twine(dim));
-    if (!isKept)
-      shape.erase(shape.begin() + dim);
-    return n.result(0, n.splat(0, shape, n.b.getI64Type()));
-  }
-  bool last = n.intAttr("select_last_index", 0) != 0;
-  Value result = makeArg(n, x, dim, largest, last);
-  if (!isKept) {
+  const bool isEmpty = shape[dim] == 0;
+  shape[dim] = 1;
+  if (isEmpty && product(shape) != 0)
+    return n.error("there is nothing to choose from along axis " + Twine(dim));
+  if (n.intAttr("keepdims", 1) == 0)
     shape.erase(shape.begin() + dim);
-    result = n.reshape(result, shape);
-  }
-  return n.result(0, result);
+  if (isEmpty)
+    return n.result(0, n.splat(0, shape, n.b.getI64Type()));
+  bool last = n.intAttr("select_last_index", 0) != 0;
+  return n.result(0, n.reshape(makeArg(n, x, dim, largest, last), shape));
 }
 
 /// 1 for the first largest element along the axis, 0 elsewhere. Before opset 13

@@ -30,16 +30,14 @@ LogicalResult importDepthToSpace(NodeImport &n) {
   if (shape[1] % (s * s) != 0)
     return n.error(Twine(shape[1]) + " channels are no blocks of " +
                    Twine(s * s));
-  std::string mode = n.stringAttr("mode", "DCR");
+  std::string mode = PARTITA_TRY(n.choice("mode", {"DCR", "CRD"}));
   Value blocks, moved;
   if (mode == "DCR") {
     blocks = n.reshape(x, {shape[0], s, s, depth, shape[2], shape[3]});
     moved = n.transpose(blocks, {0, 3, 4, 1, 5, 2});
-  } else if (mode == "CRD") {
+  } else {
     blocks = n.reshape(x, {shape[0], depth, s, s, shape[2], shape[3]});
     moved = n.transpose(blocks, {0, 1, 4, 2, 5, 3});
-  } else {
-    return n.error("the attribute mode is '" + mode + "'");
   }
   return n.result(
       0, n.reshape(moved, {shape[0], depth, shape[2] * s, shape[3] * s}));
@@ -52,9 +50,7 @@ LogicalResult importSpaceToDepth(NodeImport &n) {
   int64_t height = shape[2] / s, width = shape[3] / s;
   if (shape[2] % s != 0 || shape[3] % s != 0)
     return n.error("the image does not divide into blocks of " + Twine(s));
-  std::string mode = n.stringAttr("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return n.error("the attribute mode is '" + mode + "'");
+  std::string mode = PARTITA_TRY(n.choice("mode", {"DCR", "CRD"}));
   Value blocks = n.reshape(x, {shape[0], shape[1], height, s, width, s});
   Value moved = n.transpose(blocks, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4}
                                                   : Shape{0, 1, 3, 5, 2, 4});
@@ -71,10 +67,9 @@ LogicalResult importReverseSequence(NodeImport &n) {
   if (n.shapeOf(lengths) != shape.slice(batch, 1))
     return n.error("sequence_lens must have one element a sequence");
   // Of nothing, any length does.
-  if (!llvm::is_contained(shape, 0) &&
-      failed(checkRange(n, lengths, NumberRange{0, shape[time]},
-                        {1, "sequence_lens"})))
-    return failure();
+  if (!llvm::is_contained(shape, 0))
+    PARTITA_TRY(checkRange(n, lengths, NumberRange{0, shape[time]},
+                           {1, "sequence_lens"}));
   Value place = makeIota(n, shape, time);
   Value length =
       n.broadcastDims(n.cast(lengths, n.b.getI64Type()), {batch}, shape);
@@ -145,11 +140,10 @@ LogicalResult importCompress(NodeImport &n) {
   Value x = n.input(0);
   Shape condition = PARTITA_TRY(n.constantInts(1, "condition"));
   int64_t dim = 0;
-  if (n.attr("axis")) {
+  if (n.attr("axis"))
     dim = PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
-  } else {
+  else
     x = n.reshape(x, {n.typeOf(x).getNumElements()});
-  }
   Shape chosen;
   for (auto [i, keep] : enumerate(condition))
     if (keep && static_cast<int64_t>(i) < n.shapeOf(x)[dim])

@@ -121,10 +121,8 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
   for (Value *state : {&in.initial, &in.initialCell})
     if (*state && isZero(n, *state))
       *state = Value();
-  if (batchFirst)
-    for (Value *state : {&in.initial, &in.initialCell})
-      if (*state && n.typeOf(*state).getRank() == 3)
-        *state = n.transpose(*state, {1, 0, 2});
+    else if (*state && batchFirst && n.typeOf(*state).getRank() == 3)
+      *state = n.transpose(*state, {1, 0, 2});
   in.steps = n.shapeOf(in.x)[0];
   in.batch = n.shapeOf(in.x)[1];
   in.directions = n.shapeOf(hidden)[0];
@@ -140,10 +138,9 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
       !hasShape(in.initialCell, {d, in.batch, h}) ||
       !hasShape(in.peepholes, {d, 3 * h}))
     return n.error("the shapes of its inputs do not fit each other");
-  if (in.lengths && in.steps > 0 &&
-      failed(checkRange(n, in.lengths, NumberRange{0, in.steps},
-                        {4, "sequence_lens"})))
-    return failure();
+  if (in.lengths && in.steps > 0)
+    PARTITA_TRY(checkRange(n, in.lengths, NumberRange{0, in.steps},
+                           {4, "sequence_lens"}));
   return in;
 }
 
@@ -167,18 +164,13 @@ LogicalResult importNoSteps(NodeImport &n, const Inputs &in, int64_t states,
   return success();
 }
 
-LogicalResult importLayer(NodeImport &n, Cell cell) {
+template <Cell cell> LogicalResult importLayer(NodeImport &n) {
   bool batchFirst = n.intAttr("layout", 0) != 0;
-  std::string direction = n.stringAttr("direction", "forward");
-  SmallVector<bool> reversed;
-  if (direction == "forward")
-    reversed = {false};
-  else if (direction == "reverse")
-    reversed = {true};
-  else if (direction == "bidirectional")
-    reversed = {false, true};
-  else
-    return n.error("the attribute direction is '" + direction + "'");
+  std::string direction = PARTITA_TRY(
+      n.choice("direction", {"forward", "reverse", "bidirectional"}));
+  SmallVector<bool> reversed = {direction == "reverse"};
+  if (direction == "bidirectional")
+    reversed.push_back(true);
   Inputs in = PARTITA_TRY(getInputs(n, cell, batchFirst));
   int64_t d = in.directions, h = in.size, all = in.gates * h;
   if (d != static_cast<int64_t>(reversed.size()))
@@ -237,14 +229,10 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
   return success();
 }
 
-template <Cell cell> LogicalResult importCell(NodeImport &n) {
-  return importLayer(n, cell);
-}
-
 const OpRow recurrentOps[] = {
-    {"GRU", 1, 22, importCell<Cell::gru>},
-    {"LSTM", 1, 22, importCell<Cell::lstm>},
-    {"RNN", 1, 22, importCell<Cell::rnn>},
+    {"GRU", 1, 22, importLayer<Cell::gru>},
+    {"LSTM", 1, 22, importLayer<Cell::lstm>},
+    {"RNN", 1, 22, importLayer<Cell::rnn>},
 };
 
 } // namespace

@@ -27,18 +27,13 @@ FailureOr<Reduction> getReduction(NodeImport &n, int64_t inputSince = 18) {
   int64_t rank = n.typeOf(n.input(0)).getRank();
   r.keep = n.intAttr("keepdims", 1) != 0;
   Shape given;
-  if (n.opset < inputSince) {
+  if (n.opset < inputSince)
     given = n.intsAttr("axes").value_or(Shape());
-  } else if (n.input(1)) {
+  else if (n.input(1))
     given = PARTITA_TRY(n.constantInts(1, "axes"));
-  }
-  if (given.empty() && n.intAttr("noop_with_empty_axes", 0) != 0) {
-    r.isIdentity = true;
-    return r;
-  }
   if (given.empty()) {
-    r.dims = to_vector(seq<int64_t>(0, rank));
-    return r;
+    r.isIdentity = n.intAttr("noop_with_empty_axes", 0) != 0;
+    given = to_vector(seq<int64_t>(0, rank));
   }
   r.dims = PARTITA_TRY(n.axes(given, rank));
   return r;

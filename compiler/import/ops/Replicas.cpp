@@ -112,11 +112,10 @@ LogicalResult checkDivides(NodeImport &n, int64_t dim) {
 }
 
 LogicalResult importAllReduce(NodeImport &n) {
-  FailureOr<Combination> kind = getReplicaReduction(n);
-  if (failed(kind) || failed(checkReduction(n, *kind, n.elementOf(n.input(0)))))
-    return failure();
+  Combination kind = PARTITA_TRY(getReplicaReduction(n));
+  PARTITA_TRY(checkReduction(n, kind, n.elementOf(n.input(0))));
   markCrossing(n);
-  return n.result(0, allReduce(n, n.input(0), *kind));
+  return n.result(0, allReduce(n, n.input(0), kind));
 }
 
 LogicalResult importAllSum(NodeImport &n) {
@@ -162,16 +161,13 @@ LogicalResult importBroadcast(NodeImport &n) {
 }
 
 LogicalResult importShard(NodeImport &n) {
-  FailureOr<int64_t> dim = getAxis(n, "axis");
-  if (failed(dim) || failed(checkDivides(n, *dim)))
-    return failure();
-  return n.result(0, shard(n, n.input(0), *dim));
+  int64_t dim = PARTITA_TRY(getAxis(n, "axis"));
+  PARTITA_TRY(checkDivides(n, dim));
+  return n.result(0, shard(n, n.input(0), dim));
 }
 
 LogicalResult importReplicaId(NodeImport &n) {
-  Shape ids;
-  for (int64_t id = 0; id < n.source.replicas; ++id)
-    ids.push_back(id);
+  Shape ids = to_vector(seq<int64_t>(0, n.source.replicas));
   return n.result(0, n.reshape(shard(n, n.indices(ids), 0), {}));
 }
 
@@ -191,19 +187,17 @@ public:
 
   LogicalResult gather() {
     PARTITA_TRY(computeOwn());
-    for (auto [i, value] : enumerate(results)) {
+    for (auto [i, value] : enumerate(results))
       PARTITA_TRY(n.result(i, n.part(allGather(n, value, 0), 0, 0, elements)));
-    }
     return success();
   }
 
   LogicalResult reduce() {
-    FailureOr<Combination> kind = getReplicaReduction(n);
-    if (failed(kind) || failed(computeOwn()))
-      return failure();
+    Combination kind = PARTITA_TRY(getReplicaReduction(n));
+    PARTITA_TRY(computeOwn());
     for (auto [i, value] : enumerate(results)) {
-      PARTITA_TRY(checkReduction(n, *kind, n.elementOf(value)));
-      PARTITA_TRY(n.result(i, combine(value, *kind)));
+      PARTITA_TRY(checkReduction(n, kind, n.elementOf(value)));
+      PARTITA_TRY(n.result(i, combine(value, kind)));
     }
     return success();
   }
@@ -234,11 +228,8 @@ private:
     SmallVector<SmallVector<Value>> rows(body.output_size());
     for (int64_t element = 0; element < each; ++element)
       PARTITA_TRY(compute(lists, element, rows));
-    for (ArrayRef<Value> values : rows) {
-      results.push_back(n.stack(values, 0));
-      if (!results.back())
-        return failure();
-    }
+    for (ArrayRef<Value> values : rows)
+      results.push_back(PARTITA_TRY(n.stack(values, 0)));
     return success();
   }
 
@@ -275,9 +266,7 @@ private:
                                 : static_cast<nn::ReduceKind>(kind),
                          value, {0}, /*keep=*/false);
     Value all = allReduce(n, own, isMean ? Combination::sum : kind);
-    if (!all || !isMean)
-      return all;
-    return n.div(all, elements);
+    return isMean ? n.div(all, elements) : all;
   }
 
   Value leaveOutRepeated(Value value, double neutral) {

@@ -19,34 +19,28 @@ namespace {
 
 FailureOr<ResizeMode> getMode(NodeImport &n, bool isUpsample) {
   ResizeMode mode;
-  mode.mode = n.stringAttr("mode", "nearest");
-  if (isUpsample || n.opset < 11) {
+  const bool isOld = isUpsample || n.opset < 11;
+  // The word of version 1.
+  if (isOld && n.stringAttr("mode", "") == "bilinear")
+    mode.mode = "linear";
+  else
+    mode.mode = PARTITA_TRY(n.choice("mode", {"nearest", "linear", "cubic"}));
+  if (isOld) {
     mode.coordinates = "asymmetric";
     mode.nearest = "floor";
-    if (mode.mode == "bilinear") // the word of version 1
-      mode.mode = "linear";
-  } else {
-    mode.coordinates =
-        n.stringAttr("coordinate_transformation_mode", "half_pixel");
-    mode.nearest = n.stringAttr("nearest_mode", "round_prefer_floor");
-    mode.cubicCoefficient = n.floatAttr("cubic_coeff_a", -0.75);
-    mode.excludeOutside = n.intAttr("exclude_outside", 0) != 0;
-    mode.antialias = n.intAttr("antialias", 0) != 0;
+    return mode;
   }
-  auto check = [&](StringRef attribute, StringRef value,
-                   ArrayRef<StringRef> known) -> LogicalResult {
-    return is_contained(known, value)
-               ? success()
-               : n.error("the attribute " + attribute + " is '" + value + "'");
-  };
-  PARTITA_TRY(check("mode", mode.mode, {"nearest", "linear", "cubic"}));
-  PARTITA_TRY(check("coordinate_transformation_mode", mode.coordinates,
-                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                     "align_corners", "asymmetric", "tf_crop_and_resize",
-                     "tf_half_pixel_for_nn"}));
-  PARTITA_TRY(
-      check("nearest_mode", mode.nearest,
-            {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  mode.coordinates =
+      PARTITA_TRY(n.choice("coordinate_transformation_mode",
+                           {"half_pixel", "half_pixel_symmetric",
+                            "pytorch_half_pixel", "align_corners", "asymmetric",
+                            "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
+  mode.nearest = PARTITA_TRY(
+      n.choice("nearest_mode",
+               {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  mode.cubicCoefficient = n.floatAttr("cubic_coeff_a", -0.75);
+  mode.excludeOutside = n.intAttr("exclude_outside", 0) != 0;
+  mode.antialias = n.intAttr("antialias", 0) != 0;
   return mode;
 }
 
@@ -71,21 +65,17 @@ FailureOr<ResizeInputs> getInputs(NodeImport &n, bool isUpsample) {
     // An empty tensor is how older exporters omit an input.
     if (!n.input(i) || n.typeOf(n.input(i)).getNumElements() == 0)
       return success();
-    FailureOr<SmallVector<double>> values = n.constantFloats(i, what);
-    if (succeeded(values))
-      target = *values;
-    return values;
+    target = PARTITA_TRY(n.constantFloats(i, what));
+    return success();
   };
   PARTITA_TRY(read(isOld ? 1 : 2, "scales", inputs.scales));
   if (isOld)
     return inputs;
   if (n.stringAttr("coordinate_transformation_mode", "") ==
-          "tf_crop_and_resize" &&
-      failed(read(1, "roi", inputs.roi)))
-    return failure();
-  if (n.input(3)) {
+      "tf_crop_and_resize")
+    PARTITA_TRY(read(1, "roi", inputs.roi));
+  if (n.input(3))
     inputs.sizes = PARTITA_TRY(n.constantInts(3, "sizes"));
-  }
   return inputs;
 }
 
@@ -181,7 +171,7 @@ Value resizeAxis(NodeImport &n, Value x, int64_t dim, const ResizeAxis &axis,
   return sum;
 }
 
-LogicalResult importAs(NodeImport &n, bool isUpsample) {
+template <bool isUpsample> LogicalResult importAs(NodeImport &n) {
   ResizeMode mode = PARTITA_TRY(getMode(n, isUpsample));
   ResizeInputs inputs = PARTITA_TRY(getInputs(n, isUpsample));
   auto axes = PARTITA_TRY(getAxes(n, inputs));
@@ -199,19 +189,14 @@ LogicalResult importAs(NodeImport &n, bool isUpsample) {
     bool isWhole = !isCrop || (axis.roiStart == 0 && axis.roiEnd == 1);
     if (axis.newSize == axis.size && std::abs(axis.scale - 1) < 1e-9 && isWhole)
       continue;
-    x = resizeAxis(n, x, dim, axis, mode, extrapolation);
-    if (!x)
-      return failure();
+    x = PARTITA_TRY(resizeAxis(n, x, dim, axis, mode, extrapolation));
   }
   return n.result(0, n.cast(x, element));
 }
 
-LogicalResult importResize(NodeImport &n) { return importAs(n, false); }
-LogicalResult importUpsample(NodeImport &n) { return importAs(n, true); }
-
 const OpRow resizeOps[] = {
-    {"Resize", 10, 19, importResize},
-    {"Upsample", 7, 9, importUpsample},
+    {"Resize", 10, 19, importAs<false>},
+    {"Upsample", 7, 9, importAs<true>},
 };
 
 } // namespace

@@ -148,13 +148,11 @@ LogicalResult importGridSample(NodeImport &n) {
     return n.result(0, n.splat(0, result, n.elementOf(x)));
   if (is_contained(shape, 0))
     return n.error("the input is empty");
-  std::string mode = n.stringAttr("mode", "linear"),
-              padding = n.stringAttr("padding_mode", "zeros");
+  std::string mode = PARTITA_TRY(
+      n.choice("mode", {"linear", "bilinear", "nearest", "cubic", "bicubic"}));
   bool isCubic = mode == "cubic" || mode == "bicubic";
-  if (!isCubic && mode != "linear" && mode != "bilinear" && mode != "nearest")
-    return n.error("the attribute mode is '" + mode + "'");
-  if (padding != "zeros" && padding != "border" && padding != "reflection")
-    return n.error("the attribute padding_mode is '" + padding + "'");
+  std::string padding =
+      PARTITA_TRY(n.choice("padding_mode", {"zeros", "border", "reflection"}));
   bool corners = n.intAttr("align_corners", 0) != 0;
   ArrayRef<int64_t> where = given.drop_back();
   Type element = n.elementOf(x);
@@ -232,9 +230,7 @@ LogicalResult importRoiAlign(NodeImport &n) {
   if (ratio < 1 || ratio > 64)
     return n.error("sampling_ratio must be from 1 to 64: how many samples 0 "
                    "means depends on the regions");
-  std::string mode = n.stringAttr("mode", "avg");
-  if (mode != "avg" && mode != "max")
-    return n.error("the attribute mode is '" + mode + "'");
+  std::string mode = PARTITA_TRY(n.choice("mode", {"avg", "max"}));
   bool isHalf = n.opset >= 16 && n.stringAttr("coordinate_transformation_mode",
                                               "half_pixel") == "half_pixel";
   double offset = isHalf ? 0.5 : 0, scale = n.floatAttr("spatial_scale", 1);

@@ -38,11 +38,7 @@ Value scatterRows(NodeImport &n, Value x, Value places, Value updates,
 }
 
 FailureOr<std::string> getScatterReduction(NodeImport &n) {
-  std::string reduction = n.stringAttr("reduction", "none");
-  for (StringRef known : {"none", "add", "mul", "max", "min"})
-    if (reduction == known)
-      return reduction;
-  return n.error("the attribute reduction is '" + reduction + "'");
+  return n.choice("reduction", {"none", "add", "mul", "max", "min"});
 }
 
 LogicalResult importScatterElements(NodeImport &n) {
@@ -69,8 +65,6 @@ LogicalResult importScatterElements(NodeImport &n) {
   for (int64_t dim = 0; dim < rank; ++dim)
     places = n.add(n.mul(places, shape[dim]),
                    dim == *axis ? index : makeIota(n, given, dim));
-  if (!index || !places)
-    return failure();
   places = n.select(isWithin(n, index, 0, static_cast<double>(shape[*axis])),
                     places, -1);
   Value result =
@@ -100,13 +94,11 @@ LogicalResult importGatherND(NodeImport &n) {
       batch + depth > static_cast<int64_t>(shape.size()) ||
       shape.take_front(batch) != given.take_front(batch))
     return n.error("indices and batch_dims do not fit the data");
-  if (depth > 0 && !is_contained(shape.slice(batch, depth), 0) &&
-      failed(
-          checkIndices(n, indices, shape.slice(batch, depth), {1, "indices"})))
-    return failure();
   ArrayRef<int64_t> indexed = shape.slice(batch, depth),
                     rest = shape.drop_front(batch + depth),
                     where = given.drop_back();
+  if (depth > 0 && !is_contained(indexed, 0))
+    PARTITA_TRY(checkIndices(n, indices, indexed, {1, "indices"}));
   Value places = makePlaces(n, indices, indexed);
   // Each batch begins where the one before it ends.
   Value start = n.splat(0, where, n.b.getI64Type());
@@ -154,23 +146,19 @@ LogicalResult importScatterND(NodeImport &n) {
           count = product(given.drop_back());
   if (count == 0 || size == 0 || row == 0)
     return n.result(0, x);
-  if (depth > 0 &&
-      failed(checkIndices(n, indices, shape.take_front(depth), {1, "indices"})))
-    return failure();
-  Value places =
-      n.reshape(makePlaces(n, indices, shape.take_front(depth)), {count});
+  ArrayRef<int64_t> indexed = shape.take_front(depth);
+  if (depth > 0)
+    PARTITA_TRY(checkIndices(n, indices, indexed, {1, "indices"}));
+  Value places = n.reshape(makePlaces(n, indices, indexed), {count});
   Value flat = n.reshape(x, {size, row});
   Value flatUpdates = n.reshape(updates, {count, row});
   if (!places || !flat || !flatUpdates)
     return failure();
   constexpr int64_t kMostKnown = int64_t(1) << 20;
-  Value result;
-  if (DenseElementsAttr known = n.getConstant(places);
-      known && reduction == "none" && size <= kMostKnown) {
-    result = scatterKnown(n, flat, known, flatUpdates);
-  } else {
-    result = scatterRows(n, flat, places, flatUpdates, reduction);
-  }
+  DenseElementsAttr known = n.getConstant(places);
+  Value result = known && reduction == "none" && size <= kMostKnown
+                     ? scatterKnown(n, flat, known, flatUpdates)
+                     : scatterRows(n, flat, places, flatUpdates, reduction);
   return n.result(0, n.reshape(result, shape));
 }
 
@@ -180,9 +168,7 @@ LogicalResult importTensorScatter(NodeImport &n) {
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
   int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -2), rank));
-  std::string mode = n.stringAttr("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    return n.error("the attribute mode is '" + mode + "'");
+  std::string mode = PARTITA_TRY(n.choice("mode", {"linear", "circular"}));
   Shape expected(shape);
   expected[axis] =
       n.shapeOf(update).size() == shape.size() ? n.shapeOf(update)[axis] : -1;

@@ -45,10 +45,8 @@ LogicalResult importSequenceLength(NodeImport &n) {
 
 /// A position among `count`; a negative one counts from the end.
 FailureOr<int64_t> getPosition(NodeImport &n, unsigned i, int64_t count) {
-  Shape given = PARTITA_TRY(n.constantInts(i, "position"));
-  if (given.size() != 1)
-    return n.error("position must be a single number");
-  int64_t position = given.front(), length = n.collection(0)->tensors.size();
+  int64_t position = PARTITA_TRY(n.constantInt(i, "position"));
+  int64_t length = n.collection(0)->tensors.size();
   if (position < -length || position >= count)
     return n.error("position " + Twine(position) +
                    " is outside the sequence, which has " + Twine(length) +
@@ -67,9 +65,8 @@ LogicalResult importSequenceErase(NodeImport &n) {
   if (sequence.tensors.empty())
     return n.error("there is nothing to erase: the sequence is empty");
   int64_t position = sequence.tensors.size() - 1;
-  if (n.input(1)) {
-    position = PARTITA_TRY(getPosition(n, 1, sequence.tensors.size()));
-  }
+  if (n.input(1))
+    position = PARTITA_TRY(getPosition(n, 1, position + 1));
   sequence.tensors.erase(sequence.tensors.begin() + position);
   return n.result(0, std::move(sequence));
 }
@@ -83,9 +80,8 @@ LogicalResult importSequenceInsert(NodeImport &n) {
                    ", and the sequence of " +
                    getOnnxTypeName(getOnnxType(sequence.element)));
   int64_t position = sequence.tensors.size();
-  if (n.input(2)) {
+  if (n.input(2))
     position = PARTITA_TRY(getPosition(n, 2, position + 1));
-  }
   sequence.tensors.insert(sequence.tensors.begin() + position, tensor);
   return n.result(0, std::move(sequence));
 }

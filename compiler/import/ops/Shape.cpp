@@ -29,32 +29,37 @@ FailureOr<double> getRatio(NodeImport &n) {
   return ratio.front();
 }
 
+Type getMaskType(NodeImport &n) {
+  return n.opset < 10 ? n.elementOf(n.input(0)) : n.b.getI1Type();
+}
+
+LogicalResult dropNothing(NodeImport &n) {
+  Value x = n.input(0);
+  if (n.wantsOutput(1))
+    PARTITA_TRY(n.result(1, n.splat(1, n.shapeOf(x), getMaskType(n))));
+  return n.result(0, x);
+}
+
 /// In training, what stays is larger, so that the mean stays.
 LogicalResult importTrainingDropout(NodeImport &n) {
   Value x = n.input(0);
   double ratio = PARTITA_TRY(getRatio(n));
-  const Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
   if (ratio == 0 || n.typeOf(x).getNumElements() == 0)
-    return failure(failed(n.result(0, x)) ||
-                   failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
+    return dropNothing(n);
   Value kept = makeRandomMask(n, n.shapeOf(x), ratio);
   const double factor = ratio < 1 ? 1 / (1 - ratio) : 0;
   Value factors = n.select(kept, n.splat(factor, x), 0);
   return failure(failed(n.result(0, n.mul(x, factors))) ||
-                 failed(n.result(1, n.cast(kept, mask))));
+                 failed(n.result(1, n.cast(kept, getMaskType(n)))));
 }
 
 /// At inference nothing is dropped.
 LogicalResult importDropout(NodeImport &n) {
-  Value x = n.input(0);
   const TrainingMode mode = n.source.getMode(nn::getNodeName(n.loc)).mode;
   if (mode == TrainingMode::learn)
     return importTrainingDropout(n);
-  if (mode == TrainingMode::evaluate) {
-    const Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
-    return failure(failed(n.result(0, x)) ||
-                   failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
-  }
+  if (mode == TrainingMode::evaluate)
+    return dropNothing(n);
   if (n.opset < 7 && n.intAttr("is_test", 0) == 0)
     return n.error("it is in training mode (is_test is not set), which is not "
                    "supported");
@@ -63,11 +68,7 @@ LogicalResult importDropout(NodeImport &n) {
     if (training.size() == 1 && training.front() != 0)
       return n.error("it is in training mode, which is not supported");
   }
-  if (n.wantsOutput(1)) {
-    Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
-    PARTITA_TRY(n.result(1, n.splat(1, n.shapeOf(x), mask)));
-  }
-  return n.result(0, x);
+  return dropNothing(n);
 }
 
 /// Whether a 0 in the shape of a Reshape can stand for the input's dimension.
@@ -85,19 +86,12 @@ bool canCopySizes(ArrayRef<int64_t> from, ArrayRef<int64_t> shape) {
 LogicalResult importReshape(NodeImport &n) {
   Value x = n.input(0);
   ArrayRef<int64_t> from = n.shapeOf(x);
-  FailureOr<Shape> shape;
-  if (n.opset < 5) {
-    shape = n.intsAttr("shape").value_or(Shape());
-  } else {
-    shape = n.constantInts(1, "shape");
-    if (failed(shape))
-      return failure();
-  }
-  bool allowZero =
-      n.intAttr("allowzero", 0) != 0 || !canCopySizes(from, *shape);
+  Shape shape = PARTITA_TRY(n.opset < 5 ? n.intsAttr("shape").value_or(Shape())
+                                        : n.constantInts(1, "shape"));
+  bool allowZero = n.intAttr("allowzero", 0) != 0 || !canCopySizes(from, shape);
   int64_t known = 1;
   std::optional<size_t> open;
-  for (auto [i, size] : enumerate(*shape)) {
+  for (auto [i, size] : enumerate(shape)) {
     if (size == 0 && !allowZero) {
       if (i >= from.size())
         return n.error("size 0 stands for dimension " + Twine(i) +
@@ -119,9 +113,9 @@ LogicalResult importReshape(NodeImport &n) {
       return n.error("no size fits for dimension " + Twine(*open) +
                      " (-1): " + Twine(total) + " elements, and " +
                      Twine(known) + " in the other dimensions");
-    (*shape)[*open] = known == 0 ? 0 : total / known;
+    shape[*open] = known == 0 ? 0 : total / known;
   }
-  return n.result(0, n.reshape(x, *shape));
+  return n.result(0, n.reshape(x, shape));
 }
 
 LogicalResult importFlatten(NodeImport &n) {
@@ -157,8 +151,7 @@ FailureOr<std::optional<Shape>> getAxes(NodeImport &n) {
     return n.intsAttr("axes");
   if (!n.input(1))
     return std::optional<Shape>();
-  Shape axes = PARTITA_TRY(n.constantInts(1, "axes"));
-  return std::optional(axes);
+  return std::optional(PARTITA_TRY(n.constantInts(1, "axes")));
 }
 
 LogicalResult importUnsqueeze(NodeImport &n) {
@@ -177,16 +170,11 @@ LogicalResult importUnsqueeze(NodeImport &n) {
 LogicalResult importSqueeze(NodeImport &n) {
   auto given = PARTITA_TRY(getAxes(n));
   Value x = n.input(0);
-  Shape shape;
-  if (!given) {
-    for (int64_t size : n.shapeOf(x))
-      if (size != 1)
-        shape.push_back(size);
-    return n.result(0, n.reshape(x, shape));
-  }
-  Shape axes = PARTITA_TRY(n.axes(*given, n.typeOf(x).getRank()));
+  Shape axes, shape;
+  if (given)
+    axes = PARTITA_TRY(n.axes(*given, n.typeOf(x).getRank()));
   for (auto [i, size] : enumerate(n.shapeOf(x))) {
-    if (!is_contained(axes, static_cast<int64_t>(i)))
+    if (given ? !is_contained(axes, static_cast<int64_t>(i)) : size != 1)
       shape.push_back(size);
     else if (size != 1)
       return n.error("axis " + Twine(i) + " has size " + Twine(size) +

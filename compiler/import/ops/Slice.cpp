@@ -8,6 +8,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexCheck.h"
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/model/TorchMetadata.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/nn/grad/Term.h"
@@ -37,9 +38,9 @@ LogicalResult importGather(NodeImport &n) {
   Value x = n.input(0);
   int64_t axis =
       PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
-  if (n.shapeOf(x)[axis] > 0 &&
-      failed(checkIndices(n, n.input(1), n.shapeOf(x)[axis], {1, "indices"})))
-    return failure();
+  if (n.shapeOf(x)[axis] > 0)
+    PARTITA_TRY(
+        checkIndices(n, n.input(1), n.shapeOf(x)[axis], {1, "indices"}));
   Value rows = n.gather(x, n.input(1), axis);
   auto gather = rows ? rows.getDefiningOp<nn::GatherOp>() : nn::GatherOp();
   if (std::optional<int64_t> padding = getPaddingIndex(n.node);
@@ -64,9 +65,8 @@ LogicalResult importGatherElements(NodeImport &n) {
                    Twine(from.size()) +
                    " dimensions: the sizes of both must agree but for the "
                    "axis");
-  RankedTensorType type = n.tensor(to, n.elementOf(x));
-  if (!type || failed(checkIndices(n, indices, from[axis], {1, "indices"})))
-    return failure();
+  RankedTensorType type = PARTITA_TRY(n.tensor(to, n.elementOf(x)));
+  PARTITA_TRY(checkIndices(n, indices, from[axis], {1, "indices"}));
   return n.result(0, n.make<nn::GatherElementsOp>(type, x, indices, axis));
 }
 
@@ -153,13 +153,11 @@ FailureOr<SliceArguments> getSliceArguments(NodeImport &n) {
 LogicalResult importSlice(NodeImport &n) {
   Value x = n.input(0);
   int64_t rank = n.typeOf(x).getRank();
-  FailureOr<SliceArguments> arguments = getSliceArguments(n);
-  if (failed(arguments) || failed(n.axes(arguments->axes, rank)))
-    return failure();
+  SliceArguments arguments = PARTITA_TRY(getSliceArguments(n));
+  PARTITA_TRY(n.axes(arguments.axes, rank));
   Shape limits(n.shapeOf(x)), starts(rank, 0), strides(rank, 1), reversed;
-  for (auto [start, end, axis, step] :
-       zip_equal(arguments->starts, arguments->ends, arguments->axes,
-                 arguments->steps)) {
+  for (auto [start, end, axis, step] : zip_equal(
+           arguments.starts, arguments.ends, arguments.axes, arguments.steps)) {
     if (step == 0)
       return n.error("a step is 0");
     int64_t dim = axis < 0 ? axis + rank : axis, size = limits[dim];
@@ -254,30 +252,12 @@ FailureOr<Shape> getPadIndices(NodeImport &n, StringRef mode, int64_t size,
 LogicalResult importPad(NodeImport &n) {
   PadArguments arguments = PARTITA_TRY(getPadArguments(n));
   Value x = n.input(0);
-  std::string mode = n.stringAttr("mode", "constant");
+  std::string mode =
+      PARTITA_TRY(n.choice("mode", {"constant", "reflect", "edge", "wrap"}));
+  if (mode == "constant")
+    return n.result(
+        0, padOrCrop(n, x, arguments.low, arguments.high, arguments.value));
   Shape sizes(n.shapeOf(x));
-  if (mode == "constant") {
-    // Negative pads cut off.
-    Shape starts, limits, low, high;
-    for (auto [size, l, h] : zip_equal(sizes, arguments.low, arguments.high)) {
-      starts.push_back(std::min(std::max<int64_t>(-l, 0), size));
-      limits.push_back(
-          std::max(starts.back(), size - std::max<int64_t>(-h, 0)));
-      low.push_back(std::max<int64_t>(l, 0));
-      high.push_back(std::max<int64_t>(h, 0));
-      // What cuts more than there is takes it from the other side's border.
-      int64_t total = size + l + h;
-      int64_t excess =
-          low.back() + (limits.back() - starts.back()) + high.back() - total;
-      int64_t fromHigh = std::min(excess, high.back());
-      high.back() -= fromHigh;
-      low.back() -= excess - fromHigh;
-    }
-    x = n.slice(x, starts, limits, Shape(sizes.size(), 1));
-    return n.result(0, n.pad(x, arguments.value, low, high));
-  }
-  if (mode != "reflect" && mode != "edge" && mode != "wrap")
-    return n.error("the attribute mode is '" + mode + "'");
   for (auto [dim, size] : enumerate(sizes)) {
     int64_t low = arguments.low[dim], high = arguments.high[dim];
     if (low == 0 && high == 0)
