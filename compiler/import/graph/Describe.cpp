@@ -9,6 +9,7 @@
 #include "compiler/import/graph/ModelValue.h"
 #include "compiler/import/model/DimExpression.h"
 #include "compiler/import/model/ModelFile.h"
+#include "compiler/import/model/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,10 +52,7 @@ static Port describe(const onnx::ValueInfoProto &info,
   const onnx::TypeProto::Tensor &tensor = *declared->tensor;
   port.kind = declared->kind;
   port.type = onnx::TensorProto_DataType_IsValid(tensor.elem_type())
-                  ? llvm::StringRef(onnx::TensorProto_DataType_Name(
-                                        static_cast<onnx::TensorProto_DataType>(
-                                            tensor.elem_type())))
-                        .lower()
+                  ? getOnnxTypeName(tensor.elem_type())
                   : "unknown";
   for (const auto &dim : tensor.shape().dim()) {
     if (dim.has_dim_value()) {

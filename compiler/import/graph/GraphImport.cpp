@@ -243,8 +243,8 @@ LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
                                          const OpImport &op, int64_t opset,
                                          ArrayRef<ModelValue> inputs,
                                          Location loc, Scope &scope) {
-  if (op.schema && failed(checkNode(node, *op.schema, inputs, loc)))
-    return failure();
+  if (op.schema)
+    PARTITA_TRY(checkNode(node, *op.schema, inputs, loc));
   if (!op.schema && (inputs.empty() || !inputs.front().tensor()))
     return emitError(loc) << node.op_type() << ": input 0 is missing";
   SmallVector<ModelValue> operands(inputs);
@@ -279,15 +279,9 @@ GraphImport::importBody(const onnx::GraphProto &body,
            << abi::countOf(body.input_size(), "input") << ", and "
            << arguments.size() << (arguments.size() == 1 ? " is" : " are")
            << " given";
-  Scope scope;
-  scope.outer = at.scope;
-  scope.depth = at.scope->depth + 1;
-  scope.opsets = at.scope->opsets;
-  scope.attributes = at.scope->attributes;
-  scope.location = at.scope->location;
-  scope.isAgain = at.scope->isAgain;
-  scope.module = getModuleScope(*at.node, at.scope->module);
-  scope.prefix = at.scope->prefix + getNodeDisplayName(*at.node) + "/";
+  Scope scope = at.scope->nest();
+  scope.module = getModuleScope(*at.node, scope.module);
+  scope.prefix += getNodeDisplayName(*at.node) + "/";
   if (!part.empty())
     scope.prefix += (part + "/").str();
 
@@ -316,11 +310,8 @@ GraphImport::importBody(const onnx::GraphProto &body,
   for (const onnx::NodeProto *node : sorted)
     PARTITA_TRY(importNode(*node, scope));
   SmallVector<ModelValue> results;
-  for (const onnx::ValueInfoProto &output : body.output()) {
-    results.push_back(lookup(scope, output.name(), at.loc));
-    if (!results.back())
-      return failure();
-  }
+  for (const onnx::ValueInfoProto &output : body.output())
+    results.push_back(PARTITA_TRY(lookup(scope, output.name(), at.loc)));
   return results;
 }
 
@@ -339,8 +330,8 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
   PARTITA_TRY(checkNode(node, *op.schema, inputs, loc));
   // Not those of a loss that the definition of another one is made of.
   NodeImport import(node, opset, inputs, loc, b, *this);
-  if (!scope.location && failed(checkLabelsOf(import)))
-    return failure();
+  if (!scope.location)
+    PARTITA_TRY(checkLabelsOf(import));
   const onnx::FunctionProto *body =
       op.schema->GetFunction(static_cast<int>(opset));
   // A body that was written later says in which opset it is to be read.

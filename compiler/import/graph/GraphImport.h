@@ -61,6 +61,12 @@ private:
     const NodeList *nodes = nullptr;
     /// Whether nodes are imported once more, with other operands.
     bool isAgain = false;
+
+    /// A scope of the same nodes that also sees the names of this one.
+    Scope nest() {
+      return {{},     opsets, this,      attributes, location,
+              prefix, module, depth + 1, nodes,      isAgain};
+    }
   };
 
   mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) override;
@@ -97,9 +103,8 @@ private:
   void addArguments(llvm::ArrayRef<ModelInput> inputs);
   void bindArguments(const ModelInputs &inputs, Scope &scope);
   mlir::FailureOr<std::vector<ModelOutput>> collectOutputs(Scope &scope);
-  llvm::LogicalResult addOutput(const onnx::ValueInfoProto &info, int64_t port,
-                                const ModelValue &value,
-                                std::vector<ModelOutput> &outputs);
+  void addOutput(const onnx::ValueInfoProto &info, int64_t port,
+                 const ModelValue &value, std::vector<ModelOutput> &outputs);
   void checkDeclaredType(const ModelOutput &output);
   void recordCollection(llvm::StringRef name, int64_t port, bool isOutput,
                         const Collection &collection);

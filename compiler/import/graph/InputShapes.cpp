@@ -165,17 +165,13 @@ private:
     auto it = options.constants.find(input.name);
     if (it == options.constants.end())
       return success();
-    FailureOr<DenseElementsAttr> value;
     if (isLiteral(it->second)) {
       RankedTensorType type = PARTITA_TRY(
           getLiteralType(slot, StringRef(it->second).count(',') + 1));
-      value = readLiteral(it->second, type, input.name, loc);
+      input.value = PARTITA_TRY(readLiteral(it->second, type, input.name, loc));
     } else {
-      value = readInputFile(it->second, input.name, loc);
+      input.value = PARTITA_TRY(readInputFile(it->second, input.name, loc));
     }
-    if (failed(value))
-      return failure();
-    input.value = *value;
     return success();
   }
 
@@ -225,9 +221,8 @@ private:
                    "micro-batch";
         return error;
       }
-      if (slot.sequence.empty() && !dim.dim_param().empty() &&
-          failed(symbols.bind(dim.dim_param(), given[i], reason)))
-        return failure();
+      if (slot.sequence.empty() && !dim.dim_param().empty())
+        PARTITA_TRY(symbols.bind(dim.dim_param(), given[i], reason));
     }
     return success();
   }
@@ -360,11 +355,9 @@ std::string suggestName(StringRef name, StringRef lead,
 FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
                                   const ImportOptions &options, Location loc) {
   InputSlots slots = PARTITA_TRY(takeInputsApart(graph, options, loc));
-  FailureOr<std::vector<ModelInput>> tensors =
-      Binder(slots.tensors, options, loc).run();
-  if (failed(tensors) || failed(findSampleAxes(*tensors, options, loc)))
-    return failure();
-  return ModelInputs{std::move(*tensors), std::move(slots.values)};
+  auto tensors = PARTITA_TRY(Binder(slots.tensors, options, loc).run());
+  PARTITA_TRY(findSampleAxes(tensors, options, loc));
+  return ModelInputs{std::move(tensors), std::move(slots.values)};
 }
 
 } // namespace partita::import

@@ -19,15 +19,9 @@ using namespace mlir;
 namespace partita::import {
 
 static StringRef getKindText(CollectionKind kind) {
-  switch (kind) {
-  case CollectionKind::sequence:
-    return "sequence";
-  case CollectionKind::optional_tensor:
-    return "optional_tensor";
-  case CollectionKind::optional_sequence:
-    return "optional_sequence";
-  }
-  return "";
+  return kind == CollectionKind::sequence          ? "sequence"
+         : kind == CollectionKind::optional_tensor ? "optional_tensor"
+                                                   : "optional_sequence";
 }
 
 LogicalResult GraphImport::run(const ModelInputs &inputs) {
@@ -52,22 +46,15 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
 
   auto outputs = PARTITA_TRY(collectOutputs(scope));
   SmallVector<Value> results;
-  SmallVector<Type> types;
-  for (const ModelOutput &output : outputs) {
+  for (const ModelOutput &output : outputs)
     results.push_back(output.value);
-    types.push_back(output.value.getType());
-  }
-  for (const Check &check : checks) {
+  for (const Check &check : checks)
     results.push_back(check.result);
-    types.push_back(check.result.getType());
-  }
-  for (const Statistic &statistic : statistics) {
+  for (const Statistic &statistic : statistics)
     results.push_back(statistic.value);
-    types.push_back(statistic.value.getType());
-  }
   func::ReturnOp::create(b, loc, results);
-  main.setFunctionType(
-      b.getFunctionType(main.getFunctionType().getInputs(), types));
+  main.setFunctionType(b.getFunctionType(main.getFunctionType().getInputs(),
+                                         ValueRange(results).getTypes()));
   for (auto [i, statistic] : enumerate(statistics)) {
     const unsigned result = outputs.size() + checks.size() + i;
     main.setResultAttr(result, nn::kStateAttr, statistic.weight);
@@ -151,9 +138,8 @@ FailureOr<std::vector<ModelOutput>> GraphImport::collectOutputs(Scope &scope) {
         !initializers.contains(info.name()))
       return emitError(loc)
              << "nothing computes the model's output '" << info.name() << "'";
-    ModelValue value = lookup(scope, info.name(), loc);
-    if (!value || failed(addOutput(info, port, value, outputs)))
-      return failure();
+    ModelValue value = PARTITA_TRY(lookup(scope, info.name(), loc));
+    addOutput(info, port, value, outputs);
   }
   llvm::StringSet<> names;
   for (const onnx::ValueInfoProto &info : file.proto.graph().output())
@@ -174,9 +160,9 @@ FailureOr<std::vector<ModelOutput>> GraphImport::collectOutputs(Scope &scope) {
   return outputs;
 }
 
-LogicalResult GraphImport::addOutput(const onnx::ValueInfoProto &info,
-                                     int64_t port, const ModelValue &value,
-                                     std::vector<ModelOutput> &outputs) {
+void GraphImport::addOutput(const onnx::ValueInfoProto &info, int64_t port,
+                            const ModelValue &value,
+                            std::vector<ModelOutput> &outputs) {
   const Collection *collection = value.collection();
   std::optional<DeclaredType> declared = getDeclaredType(info.type());
   bool agrees = declared && (collection ? declared->kind == collection->kind
@@ -186,7 +172,7 @@ LogicalResult GraphImport::addOutput(const onnx::ValueInfoProto &info,
   if (!collection) {
     outputs.push_back(output);
     checkDeclaredType(output);
-    return success();
+    return;
   }
   recordCollection(info.name(), port, /*isOutput=*/true, *collection);
   for (auto [i, tensor] : enumerate(collection->tensors)) {
@@ -196,7 +182,6 @@ LogicalResult GraphImport::addOutput(const onnx::ValueInfoProto &info,
     outputs.push_back(output);
     checkDeclaredType(output);
   }
-  return success();
 }
 
 void GraphImport::addArguments(ArrayRef<ModelInput> inputs) {
@@ -205,30 +190,28 @@ void GraphImport::addArguments(ArrayRef<ModelInput> inputs) {
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Attribute> bound;
   for (const ModelInput &input : inputs) {
-    NamedAttribute port(b.getStringAttr(kPortAttr),
-                        b.getI64IntegerAttr(input.port));
-    NamedAttribute name(b.getStringAttr(nn::kNameAttr),
-                        b.getStringAttr(input.name));
+    StringAttr name = b.getStringAttr(input.name);
+    IntegerAttr port = b.getI64IntegerAttr(input.port);
     if (input.value) {
       bound.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("name", b.getStringAttr(input.name)),
-           b.getNamedAttr("port", b.getI64IntegerAttr(input.port)),
+          {b.getNamedAttr("name", name), b.getNamedAttr("port", port),
            b.getNamedAttr("type", TypeAttr::get(input.type))}));
       continue;
     }
     types.push_back(input.type);
     locs.push_back(getNodeLoc(b.getContext(), input.name));
-    attributes.push_back(b.getDictionaryAttr({name, port}));
+    attributes.push_back(
+        b.getDictionaryAttr({b.getNamedAttr(nn::kNameAttr, name),
+                             b.getNamedAttr(kPortAttr, port)}));
     argumentNames.push_back(input.name);
   }
   b.setInsertionPointToEnd(module.getBody());
   main = func::FuncOp::create(b, module.getLoc(), "main",
                               b.getFunctionType(types, {}));
+  main.setAllArgAttrs(attributes);
   Block *block = main.addEntryBlock();
-  for (auto [i, loc] : enumerate(locs)) {
-    block->getArgument(i).setLoc(loc);
-    main.setArgAttrs(i, attributes[i]);
-  }
+  for (auto [argument, loc] : zip_equal(block->getArguments(), locs))
+    argument.setLoc(loc);
   if (!bound.empty())
     module->setAttr(kBoundInputsAttr, b.getArrayAttr(bound));
   b.setInsertionPointToEnd(block);

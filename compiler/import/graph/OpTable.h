@@ -81,47 +81,30 @@ struct OpImport {
 /// Looks up the version of an op that is in force in `opset` of `domain`.
 OpImport findOp(llvm::StringRef domain, llvm::StringRef opType, int64_t opset);
 
-// The families.
-llvm::ArrayRef<OpRow> getActivationOps();
-llvm::ArrayRef<OpRow> getCastOps();
-llvm::ArrayRef<OpRow> getConstantOps();
-llvm::ArrayRef<OpRow> getContractionOps();
-llvm::ArrayRef<OpRow> getControlFlowOps();
-llvm::ArrayRef<OpRow> getConvTransposeOps();
-llvm::ArrayRef<OpRow> getEinsumOps();
-llvm::ArrayRef<OpRow> getElementwiseOps();
-llvm::ArrayRef<OpRow> getFourierOps();
-llvm::ArrayRef<OpRow> getNormalizationOps();
-llvm::ArrayRef<OpRow> getPatternOps();
-llvm::ArrayRef<OpRow> getPoolingOps();
-llvm::ArrayRef<OpRow> getQuantizeOps();
-llvm::ArrayRef<OpRow> getRandomOps();
-llvm::ArrayRef<OpRow> getRankingOps();
-llvm::ArrayRef<OpRow> getRearrangeOps();
-llvm::ArrayRef<OpRow> getRecurrentOps();
-llvm::ArrayRef<OpRow> getReductionOps();
-llvm::ArrayRef<OpRow> getResizeOps();
-llvm::ArrayRef<OpRow> getSamplingOps();
-llvm::ArrayRef<OpRow> getScatterOps();
-llvm::ArrayRef<OpRow> getSequenceOps();
-llvm::ArrayRef<OpRow> getShapeOps();
-llvm::ArrayRef<OpRow> getSliceOps();
+/// Returns the rows of a family of ops.
+using Family = llvm::ArrayRef<OpRow>();
+
+// ONNX's own ops.
+Family getActivationOps, getCastOps, getConstantOps, getContractionOps,
+    getControlFlowOps, getConvTransposeOps, getEinsumOps, getElementwiseOps,
+    getFourierOps, getNormalizationOps, getPatternOps, getPoolingOps,
+    getQuantizeOps, getRandomOps, getRankingOps, getRearrangeOps,
+    getRecurrentOps, getReductionOps, getResizeOps, getSamplingOps,
+    getScatterOps, getSequenceOps, getShapeOps, getSliceOps;
 
 /// The ops of `kTrainingDomain`.
-llvm::ArrayRef<OpRow> getOptimizerOps();
-llvm::ArrayRef<OpRow> getGradientOps();
+Family getOptimizerOps, getGradientOps;
 
 /// The ops of `kReplicaDomain`, and those of `kMicrosoftDomain` (see
 /// microsoft/Microsoft.h). They let ONNX's library know the schemas.
-llvm::ArrayRef<OpRow> getReplicaOps();
-llvm::ArrayRef<OpRow> getMicrosoftOps();
+Family getReplicaOps, getMicrosoftOps;
 
 /// Checks the labels of a node that is a loss; see math/IndexCheck.h.
 llvm::LogicalResult checkLabelsOf(NodeImport &n);
 
 /// Ops that ONNX no longer defines. They have no schema, so their functions
 /// must expect any attributes. Their versions mean nothing.
-llvm::ArrayRef<OpRow> getRetiredOps();
+Family getRetiredOps;
 
 } // namespace partita::import
 

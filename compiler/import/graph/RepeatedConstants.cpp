@@ -102,8 +102,8 @@ private:
 
   LogicalResult visitGraphs(onnx::NodeProto &node) {
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
-      if (attribute.has_g() && failed(visit(*attribute.mutable_g())))
-        return failure();
+      if (attribute.has_g())
+        PARTITA_TRY(visit(*attribute.mutable_g()));
       for (onnx::GraphProto &graph : *attribute.mutable_graphs())
         PARTITA_TRY(visit(graph));
     }

@@ -82,15 +82,7 @@ FailureOr<ModelValue> GraphImport::computeFrom(StringRef name,
     if (binding.isVariable && !reached.contains(binding.name))
       return refuse("'" + name + "' does not depend on '" + binding.name +
                     "'; leave it out of `xs`, and its value out of the inputs");
-  Scope scope;
-  scope.opsets = at.scope->opsets;
-  scope.outer = at.scope;
-  scope.attributes = at.scope->attributes;
-  scope.location = at.scope->location;
-  scope.prefix = at.scope->prefix;
-  scope.module = at.scope->module;
-  scope.depth = at.scope->depth + 1;
-  scope.nodes = at.scope->nodes;
+  Scope scope = at.scope->nest();
   scope.isAgain = true;
   for (const Binding &binding : bindings)
     scope.values[binding.name] = binding.value;
@@ -103,8 +95,7 @@ FailureOr<ModelValue> GraphImport::computeFrom(StringRef name,
     PARTITA_TRY(importNode(*node, scope));
   }
   statistics.truncate(measured);
-  ModelValue value = PARTITA_TRY(lookup(scope, name, at.loc));
-  return value;
+  return PARTITA_TRY(lookup(scope, name, at.loc));
 }
 
 } // namespace partita::import
