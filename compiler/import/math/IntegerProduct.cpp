@@ -40,10 +40,7 @@ Value widen(NodeImport &n, Value value) {
 Biased toSigned(NodeImport &n, Biased numbers) {
   if (!n.elementOf(numbers.value).isUnsignedInteger(8))
     return numbers;
-  auto lower = [&](Value value) {
-    Value wide = widen(n, value);
-    return n.sub(wide, 128);
-  };
+  auto lower = [&](Value value) { return n.sub(widen(n, value), 128); };
   Value zero = numbers.zero
                    ? lower(numbers.zero)
                    : n.splat(-128, ArrayRef<int64_t>{}, n.b.getI32Type());

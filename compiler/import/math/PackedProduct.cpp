@@ -74,12 +74,7 @@ private:
 
   /// [N, K] instead of [K, N].
   Value turn(Value value) {
-    if (depthDim == 1)
-      return value;
-    ArrayRef<int64_t> from = n.shapeOf(value);
-    return n.make<nn::TransposeOp>(
-        RankedTensorType::get({from[1], from[0]}, n.elementOf(value)), value,
-        ArrayRef<int64_t>{1, 0});
+    return depthDim == 1 ? value : n.transpose(value, {1, 0});
   }
 
   /// A scale, or a zero point, for each block: floats [N, B].
@@ -99,12 +94,8 @@ private:
     Value wide = move(n.cast(known.numbers.value, n.b.getI32Type()));
     Value numbers = turn(n.cast(wide, byte));
     const int64_t each = 8 / bits, bytes = block / each;
-    if (blocks * block != depth) {
-      auto to = RankedTensorType::get({rows, blocks * block}, byte);
-      const int64_t none[] = {0, 0}, high[] = {0, blocks * block - depth};
-      Value zero = n.splat(0, ArrayRef<int64_t>{}, byte);
-      numbers = n.make<nn::PadOp>(to, numbers, zero, none, high);
-    }
+    numbers = n.pad(numbers, n.splat(0, {}, byte), {0, 0},
+                    {0, blocks * block - depth});
     Value split = n.reshape(numbers, {rows, blocks, bytes, each}), packed;
     for (int64_t i = 0; i < each; ++i) {
       Value part = n.part(split, 3, i, i + 1);
@@ -149,8 +140,7 @@ FailureOr<Value> dotPacked(NodeImport &n, Value x, Value y, int64_t yDim) {
   Packer packer(n, it->second, yDim);
   if (!packer.choose())
     return Value();
-  Value product = PARTITA_TRY(packer.multiply(x));
-  return product;
+  return PARTITA_TRY(packer.multiply(x));
 }
 
 } // namespace partita::import
