@@ -47,19 +47,9 @@ LogicalResult checkIterations(NodeImport &n, int64_t count) {
                  " times; loops are unrolled");
 }
 
-/// What the body makes in each iteration. Fails, with an error, if that is no
-/// tensor.
-LogicalResult collect(NodeImport &n, const onnx::ValueInfoProto &info,
-                      const ModelValue &value, SmallVectorImpl<Value> &values) {
-  if (!value.tensor())
-    return n.error("'" + info.name() + "' cannot be stacked: it is no tensor");
-  values.push_back(value.tensor());
-  return success();
-}
-
 /// The values of all iterations, along a new axis.
 Value stack(NodeImport &n, ArrayRef<Value> values,
-            const onnx::ValueInfoProto &info, int64_t axis = 0) {
+            const onnx::ValueInfoProto &info, int64_t axis) {
   if (!values.empty()) {
     int64_t place =
         PARTITA_TRY(n.axis(axis, n.typeOf(values.front()).getRank() + 1));
@@ -93,20 +83,69 @@ bool mentions(const onnx::GraphProto &graph, StringRef name) {
          });
 }
 
-class LoopImport {
-public:
-  explicit LoopImport(NodeImport &n)
-      : n(n), body(n.attr("body")->g()),
-        states(n.values.size() > 2 ? n.values.drop_front(2)
-                                   : ArrayRef<ModelValue>()) {}
+/// A body that is imported for each step. States go from one step to the next;
+/// what else the body makes is stacked.
+class Repetition {
+protected:
+  /// `first`: which of the body's outputs is the first state.
+  Repetition(NodeImport &n, int first)
+      : n(n), body(n.attr("body")->g()), first(first) {}
 
-  LogicalResult run() {
-    if (body.output_size() < static_cast<int>(states.size()) + 1)
+  LogicalResult setStates(ArrayRef<ModelValue> given, StringRef step) {
+    states.assign(given.begin(), given.end());
+    if (body.output_size() < static_cast<int>(states.size()) + first)
       return n.error("its body has " +
                      abi::countOf(body.output_size(), "output") +
                      ", too few for " + abi::countOf(states.size(), "value") +
-                     " from one iteration to the next");
-    scans.resize(body.output_size() - 1 - states.size());
+                     " from one " + step + " to the next");
+    scans.resize(body.output_size() - first - states.size());
+    return success();
+  }
+
+  /// Returns the outputs of the body.
+  FailureOr<SmallVector<ModelValue>> repeat(ArrayRef<ModelValue> arguments,
+                                            int64_t step) {
+    auto results =
+        PARTITA_TRY(n.source.importBody(body, arguments, std::to_string(step)));
+    for (auto [state, result] : zip(states, drop_begin(results, first)))
+      state = result;
+    for (auto [k, values] : enumerate(scans)) {
+      const size_t i = first + states.size() + k;
+      if (!results[i].tensor())
+        return n.error("'" + body.output(i).name() +
+                       "' cannot be stacked: it is no tensor");
+      values.push_back(results[i].tensor());
+    }
+    return results;
+  }
+
+  /// `axes`: along which what is stacked is stacked.
+  LogicalResult finish(ArrayRef<int64_t> axes) {
+    for (auto [i, state] : enumerate(states))
+      PARTITA_TRY(n.result(i, state));
+    for (auto [k, values] : enumerate(scans)) {
+      const size_t i = states.size() + k;
+      PARTITA_TRY(
+          n.result(i, stack(n, values, body.output(first + i), axes[k])));
+    }
+    return success();
+  }
+
+  NodeImport &n;
+  const onnx::GraphProto &body;
+  const int first;
+  SmallVector<ModelValue> states;
+  SmallVector<SmallVector<Value>> scans;
+};
+
+class LoopImport : Repetition {
+public:
+  explicit LoopImport(NodeImport &n) : Repetition(n, 1) {}
+
+  LogicalResult run() {
+    PARTITA_TRY(
+        setStates(n.values.drop_front(std::min<size_t>(n.values.size(), 2)),
+                  "iteration"));
     FailureOr<int64_t> limit = std::numeric_limits<int64_t>::max(), go = 1;
     if (n.value(0))
       limit = getNumber(n, 0, "M");
@@ -128,7 +167,7 @@ public:
                        "given");
       }
     }
-    return finish();
+    return finish(Shape(scans.size(), 0));
   }
 
 private:
@@ -137,21 +176,13 @@ private:
     SmallVector<ModelValue> arguments{n.reshape(n.indices({i}), {}),
                                       n.splat(1, {}, n.b.getI1Type())};
     llvm::append_range(arguments, states);
-    auto results =
-        PARTITA_TRY(n.source.importBody(body, arguments, std::to_string(i)));
-    auto isTensor = [](const ModelValue &value) {
-      return bool(value.tensor());
+    const SmallVector<ModelValue> before(states);
+    auto results = PARTITA_TRY(repeat(arguments, i));
+    auto isSame = [](const ModelValue &old, const ModelValue &state) {
+      return old.tensor() && old.tensor() == state.tensor();
     };
-    settled = scans.empty() && all_of(states, isTensor) &&
+    settled = scans.empty() && equal(before, states, isSame) &&
               (body.input_size() == 0 || !mentions(body, body.input(0).name()));
-    for (auto [state, result] : zip(states, drop_begin(results))) {
-      settled &= state.tensor() == result.tensor();
-      state = result;
-    }
-    for (auto [k, values] : enumerate(scans)) {
-      const size_t i = 1 + states.size() + k;
-      PARTITA_TRY(collect(n, body.output(i), results[i], values));
-    }
     // A loop that is given no condition does not ask for one.
     if (!n.value(1))
       return 1;
@@ -165,50 +196,32 @@ private:
     return *condition.getValues<bool>().begin() ? 1 : 0;
   }
 
-  LogicalResult finish() {
-    for (auto [i, state] : enumerate(states))
-      PARTITA_TRY(n.result(i, state));
-    for (auto [k, values] : enumerate(scans)) {
-      size_t i = states.size() + k;
-      PARTITA_TRY(n.result(i, stack(n, values, body.output(1 + i))));
-    }
-    return success();
-  }
-
-  NodeImport &n;
-  const onnx::GraphProto &body;
-  SmallVector<ModelValue> states;
-  SmallVector<SmallVector<Value>> scans;
   bool settled = false; ///< the last iteration left everything as it was
 };
 
 LogicalResult importLoop(NodeImport &n) { return LoopImport(n).run(); }
 
 /// Walks along an axis of some inputs, step by step.
-class ScanImport {
+class ScanImport : Repetition {
 public:
   explicit ScanImport(NodeImport &n)
-      : n(n), body(n.attr("body")->g()),
-        walked(n.intAttr("num_scan_inputs", 0)) {}
+      : Repetition(n, 0), walked(n.intAttr("num_scan_inputs", 0)) {}
 
   LogicalResult run() {
     if (walked < 1 || walked > static_cast<int64_t>(n.values.size()))
       return n.error("num_scan_inputs = " + Twine(walked) + ", and it has " +
                      abi::countOf(n.values.size(), "input"));
-    states.assign(n.values.begin(), n.values.end() - walked);
-    if (body.output_size() < static_cast<int>(states.size()))
-      return n.error("its body has " +
-                     abi::countOf(body.output_size(), "output") +
-                     ", too few for " + abi::countOf(states.size(), "value") +
-                     " from one step to the next");
-    scans.resize(body.output_size() - states.size());
+    PARTITA_TRY(setStates(n.values.drop_back(walked), "step"));
     PARTITA_TRY(findSources());
     PARTITA_TRY(readList("scan_output_axes", scans.size(), outputAxes));
     PARTITA_TRY(readList("scan_output_directions", scans.size(), outputTurns));
     PARTITA_TRY(checkIterations(n, steps));
     for (int64_t i = 0; i < steps; ++i)
       PARTITA_TRY(iterate(i));
-    return finish();
+    for (auto [turn, values] : zip_equal(outputTurns, scans))
+      if (turn)
+        std::reverse(values.begin(), values.end());
+    return finish(outputAxes);
   }
 
 private:
@@ -245,37 +258,13 @@ private:
     for (size_t k = 0; k < sources.size(); ++k)
       arguments.push_back(
           n.at(sources[k], axes[k], turns[k] ? steps - 1 - step : step));
-    auto results =
-        PARTITA_TRY(n.source.importBody(body, arguments, std::to_string(step)));
-    for (auto [state, result] : zip(states, results))
-      state = result;
-    for (auto [k, values] : enumerate(scans)) {
-      const size_t i = states.size() + k;
-      PARTITA_TRY(collect(n, body.output(i), results[i], values));
-    }
-    return success();
+    return repeat(arguments, step);
   }
 
-  LogicalResult finish() {
-    for (auto [i, state] : enumerate(states))
-      PARTITA_TRY(n.result(i, state));
-    for (auto [k, values] : enumerate(scans)) {
-      const size_t i = states.size() + k;
-      if (outputTurns[k])
-        std::reverse(values.begin(), values.end());
-      PARTITA_TRY(n.result(i, stack(n, values, body.output(i), outputAxes[k])));
-    }
-    return success();
-  }
-
-  NodeImport &n;
-  const onnx::GraphProto &body;
   const int64_t walked; ///< inputs along which it walks; the last ones
   int64_t steps = 0;
   SmallVector<Value> sources;
   Shape axes, turns, outputAxes, outputTurns; ///< a turn of 1: from the end
-  SmallVector<ModelValue> states;
-  SmallVector<SmallVector<Value>> scans;
 };
 
 LogicalResult importScan(NodeImport &n) { return ScanImport(n).run(); }
