@@ -10,6 +10,8 @@
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/fold/ConstantElements.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 
 namespace partita::analysis {
@@ -262,7 +264,7 @@ private:
   static bool repeats(DenseElementsAttr x, DenseElementsAttr y) {
     const ArrayRef<int64_t> shape = x.getType().getShape(),
                             other = y.getType().getShape();
-    const SmallVector<int64_t> strides = nn::getRowMajorStrides(other);
+    const SmallVector<int64_t> strides = computeStrides(other);
     if (y.getNumElements() == 0)
       return x.getNumElements() == 0;
     auto elements = x.getValues<Attribute>(), base = y.getValues<Attribute>();

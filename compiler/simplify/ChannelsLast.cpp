@@ -7,8 +7,9 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/simplify/Passes.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -28,8 +29,7 @@ Value transposed(OpBuilder &b, Location loc, Value value,
   auto type = cast<RankedTensorType>(value.getType());
   auto resultType = RankedTensorType::get(nn::permuted(type.getShape(), perm),
                                           type.getElementType());
-  DenseElementsAttr splat;
-  if (matchPattern(value, m_Constant(&splat)) && splat.isSplat())
+  if (DenseElementsAttr splat = nn::getSplat(value))
     return nn::ConstantOp::create(b, value.getLoc(),
                                   splat.resizeSplat(resultType));
   if (auto inner = value.getDefiningOp<nn::TransposeOp>()) {
@@ -38,7 +38,7 @@ Value transposed(OpBuilder &b, Location loc, Value value,
                                            merged);
   }
   if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>()) {
-    SmallVector<int64_t> inverse = nn::inversePermutation(perm);
+    SmallVector<int64_t> inverse = invertPermutationVector(perm);
     SmallVector<int64_t> dims = nn::permuted(inverse, broadcast.getDims());
     if (llvm::is_sorted(dims))
       return nn::BroadcastOp::create(b, value.getLoc(), resultType,
@@ -132,7 +132,7 @@ private:
       operands.push_back(transposed(b, op->getLoc(), operand, toLast));
     Operation *moved = op.buildPermuted(b, toLast, operands);
     replace(op, transposed(b, op->getLoc(), moved->getResult(0),
-                           nn::inversePermutation(toLast)));
+                           invertPermutationVector(toLast)));
   }
 
   /// A convolution, or its derivative to the image: of an image and weights.
@@ -146,7 +146,7 @@ private:
         nn::buildPermutedLike(b, conv, toLast, {x, conv.getWeights()}));
     result.setLayout(nn::ImageLayout::channels_last);
     replace(conv, transposed(b, conv.getLoc(), result,
-                             nn::inversePermutation(toLast)));
+                             invertPermutationVector(toLast)));
   }
 
   void visitConvDw(nn::ConvDwOp conv) {
@@ -205,7 +205,7 @@ private:
     if (!first)
       return;
     SmallVector<int64_t> order(first.getPermutation());
-    SmallVector<int64_t> inverse = nn::inversePermutation(order);
+    SmallVector<int64_t> inverse = invertPermutationVector(order);
     if (!permutable.canPermute(inverse) ||
         !isWorthwhile(permutable, order, inverse))
       return;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/simplify/Passes.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -19,13 +19,6 @@ namespace partita::simplify {
 
 namespace {
 
-DenseElementsAttr getSplat(Value value) {
-  DenseElementsAttr attr;
-  if (!matchPattern(value, m_Constant(&attr)) || !attr.isSplat())
-    return nullptr;
-  return attr;
-}
-
 struct DelayBroadcast : OpInterfaceRewritePattern<nn::PointwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -34,7 +27,7 @@ struct DelayBroadcast : OpInterfaceRewritePattern<nn::PointwiseOpInterface> {
     Operation *op = pointwise.getOperation();
     nn::BroadcastOp like;
     for (Value operand : op->getOperands()) {
-      if (getSplat(operand))
+      if (nn::getSplat(operand))
         continue;
       auto broadcast = operand.getDefiningOp<nn::BroadcastOp>();
       if (!broadcast)
@@ -52,7 +45,7 @@ struct DelayBroadcast : OpInterfaceRewritePattern<nn::PointwiseOpInterface> {
     ArrayRef<int64_t> shape = like.getX().getType().getShape();
     SmallVector<Value> small;
     for (Value operand : op->getOperands()) {
-      if (DenseElementsAttr splat = getSplat(operand)) {
+      if (DenseElementsAttr splat = nn::getSplat(operand)) {
         auto type = RankedTensorType::get(shape, splat.getElementType());
         small.push_back(nn::ConstantOp::create(rewriter, operand.getLoc(),
                                                splat.resizeSplat(type)));

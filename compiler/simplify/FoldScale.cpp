@@ -7,9 +7,9 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/simplify/Passes.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -44,8 +44,7 @@ std::optional<Factor> getFactor(Value value) {
   if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
     return Factor{broadcast.getX(), nullptr,
                   SmallVector<int64_t>(broadcast.getDims())};
-  DenseElementsAttr splat;
-  if (matchPattern(value, m_Constant(&splat)) && splat.isSplat())
+  if (DenseElementsAttr splat = nn::getSplat(value))
     return Factor{nullptr, splat, {}};
   return std::nullopt;
 }

@@ -13,10 +13,10 @@
 #include "compiler/analysis/RingBuffer.h"
 #include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <functional>
@@ -47,15 +47,6 @@ struct Scores {
   SmallVector<int64_t> shape;
 };
 
-/// The number that all elements of a constant of floats are.
-std::optional<double> getFloatSplat(Value value) {
-  DenseElementsAttr attr;
-  if (!matchPattern(value, m_Constant(&attr)) || !attr.isSplat() ||
-      !isa<FloatType>(attr.getElementType()))
-    return std::nullopt;
-  return attr.getSplatValue<FloatAttr>().getValueAsDouble();
-}
-
 bool isScoresSide(Value value) {
   // Scores reach the softmax through these from a product of activations.
   for (int steps = 0; steps < 8; ++steps) {
@@ -71,7 +62,7 @@ bool isScoresSide(Value value) {
     } else if (isa<nn::DivOp, nn::SubOp, nn::ReshapeOp>(op)) {
       value = op->getOperand(0);
     } else if (isa<nn::SelectOp>(op)) {
-      bool isFalse = getFloatSplat(op->getOperand(1)).has_value();
+      bool isFalse = nn::getFloatSplat(op->getOperand(1)).has_value();
       value = op->getOperand(isFalse ? 2 : 1);
     } else {
       return false;
@@ -90,9 +81,9 @@ Value readStep(Operation *op, Scores &scores) {
   if (auto select = dyn_cast<nn::SelectOp>(op)) {
     if (seenFactor || scores.maskAdd || scores.select)
       return nullptr;
-    std::optional<double> onTrue = getFloatSplat(select.getOnTrue());
+    std::optional<double> onTrue = nn::getFloatSplat(select.getOnTrue());
     std::optional<double> number =
-        onTrue ? onTrue : getFloatSplat(select.getOnFalse());
+        onTrue ? onTrue : nn::getFloatSplat(select.getOnFalse());
     if (!number || *number > kMasked)
       return nullptr;
     scores.select = select;
@@ -109,7 +100,7 @@ Value readStep(Operation *op, Scores &scores) {
   if (isa<nn::MulOp, nn::DivOp>(op)) {
     bool swapped = isa<nn::MulOp>(op) && !isScoresSide(op->getOperand(0));
     Value factor = op->getOperand(swapped ? 0 : 1);
-    if (std::optional<double> number = getFloatSplat(factor)) {
+    if (std::optional<double> number = nn::getFloatSplat(factor)) {
       if (isa<nn::DivOp>(op) && *number == 0)
         return nullptr;
       scores.scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
@@ -173,7 +164,7 @@ Value stripScale(Value value, double &scale, OpBuilder &b) {
   if (!op || !op->hasOneUse())
     return value;
   if (isa<nn::MulOp, nn::DivOp>(op)) {
-    std::optional<double> number = getFloatSplat(op->getOperand(1));
+    std::optional<double> number = nn::getFloatSplat(op->getOperand(1));
     if (!number || (isa<nn::DivOp>(op) && *number == 0))
       return value;
     scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
@@ -239,17 +230,14 @@ Value makeMaskOfSelect(OpBuilder &b, nn::SelectOp select) {
   auto type = RankedTensorType::get(
       cast<RankedTensorType>(small.getType()).getShape(), elementType);
   auto splat = [&](double value) -> Value {
-    return nn::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(
-            type, ArrayRef<Attribute>(b.getFloatAttr(elementType, value))));
+    return nn::ConstantOp::create(b, loc, nn::makeSplat(type, value));
   };
-  std::optional<double> onTrue = getFloatSplat(select.getOnTrue());
-  Value mask =
-      onTrue
-          ? nn::SelectOp::create(b, loc, type, small, splat(*onTrue), splat(0))
-          : nn::SelectOp::create(b, loc, type, small, splat(0),
-                                 splat(*getFloatSplat(select.getOnFalse())));
+  std::optional<double> onTrue = nn::getFloatSplat(select.getOnTrue());
+  Value mask = onTrue ? nn::SelectOp::create(b, loc, type, small,
+                                             splat(*onTrue), splat(0))
+                      : nn::SelectOp::create(
+                            b, loc, type, small, splat(0),
+                            splat(*nn::getFloatSplat(select.getOnFalse())));
   if (!broadcast)
     return mask;
   return nn::BroadcastOp::create(b, loc, select.getType(), mask,

@@ -9,6 +9,8 @@
 #include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/nn/grad/Term.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 using partita::nn::grad::Shape;
 using partita::nn::grad::Term;
@@ -29,10 +31,7 @@ struct Side {
 /// Whether the batch dimensions are the first ones, in order, and one dimension
 /// is summed over.
 bool isRowwise(const Side &side) {
-  for (auto [i, dim] : llvm::enumerate(side.batch))
-    if (dim != static_cast<int64_t>(i))
-      return false;
-  return side.contract.size() == 1;
+  return isIdentityPermutation(side.batch) && side.contract.size() == 1;
 }
 
 /// Replaces a product whose side `of` are matrices that were gathered, one for

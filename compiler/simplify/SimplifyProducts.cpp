@@ -46,10 +46,9 @@ Factored getFactored(Value value) {
   if (!mul || !mul->hasOneUse())
     return {value, std::nullopt};
   for (unsigned i : {0, 1}) {
-    DenseElementsAttr number;
-    if (matchPattern(mul->getOperand(i), m_Constant(&number)) &&
-        number.isSplat() && isa<FloatType>(number.getElementType()))
-      return {mul->getOperand(1 - i), number.getSplatValue<APFloat>()};
+    APFloat number(APFloat::Bogus());
+    if (matchPattern(mul->getOperand(i), m_ConstantFloat(&number)))
+      return {mul->getOperand(1 - i), number};
   }
   return {value, std::nullopt};
 }

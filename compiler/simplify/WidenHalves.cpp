@@ -33,19 +33,13 @@ bool isMove(Operation *op) {
   return isa<nn::IndexedOpInterface>(op) && op->getNumOperands() > 0;
 }
 
-bool isZero(Value value) {
-  DenseElementsAttr attr;
-  return matchPattern(value, m_Constant(&attr)) && attr.isSplat() &&
-         isa<FloatType>(attr.getElementType()) &&
-         attr.getSplatValue<FloatAttr>().getValue().isZero();
-}
-
 /// Whether the least change of an operand may change the result by a lot: a
 /// comparison, an index, an integer. Rounding does not change on which side of
 /// 0 a number is.
 bool jumps(Operation *op) {
   if (isa<nn::CompareOp>(op))
-    return !isZero(op->getOperand(0)) && !isZero(op->getOperand(1));
+    return !matchPattern(op->getOperand(0), m_AnyZeroFloat()) &&
+           !matchPattern(op->getOperand(1), m_AnyZeroFloat());
   if (isa<nn::FloorOp, nn::CeilOp, nn::RoundEvenOp, nn::RemOp>(op))
     return true;
   return llvm::none_of(op->getResultTypes(), [](Type type) {

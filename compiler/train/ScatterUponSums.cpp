@@ -27,10 +27,8 @@ nn::ScatterOp getScatter(nn::AddOp add, Value &accumulator) {
     if (!sum.getDefiningOp<nn::AccumulatorOp>() || !scatter ||
         !scatter->hasOneUse() || scatter.getCombine() != nn::ReduceKind::sum)
       continue;
-    DenseElementsAttr upon;
-    if (!matchPattern(scatter.getX(), m_Constant(&upon)) || !upon.isSplat() ||
-        !(matchPattern(upon.getSplatValue<Attribute>(), m_AnyZeroFloat()) ||
-          matchPattern(upon.getSplatValue<Attribute>(), m_Zero())))
+    if (!matchPattern(scatter.getX(), m_AnyZeroFloat()) &&
+        !matchPattern(scatter.getX(), m_Zero()))
       continue;
     accumulator = sum;
     return scatter;

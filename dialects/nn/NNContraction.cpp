@@ -432,10 +432,10 @@ void expand(PackedDotOp op) {
 
 /// The number that all elements are equal to, if they are a constant.
 static std::optional<int64_t> getInteger(Value value) {
-  DenseElementsAttr elements;
-  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
+  APInt number;
+  if (!matchPattern(value, m_ConstantInt(&number)))
     return std::nullopt;
-  return elements.getSplatValue<APInt>().getSExtValue();
+  return number.getSExtValue();
 }
 
 /// Whether indices are known to be from 0 to count - 1: columns that nn.top_k

@@ -105,13 +105,6 @@ SmallVector<int64_t> permuted(ArrayRef<int64_t> values,
   return llvm::map_to_vector(perm, [&](int64_t dim) { return values[dim]; });
 }
 
-SmallVector<int64_t> inversePermutation(ArrayRef<int64_t> perm) {
-  SmallVector<int64_t> inverse(perm.size());
-  for (auto [i, dim] : llvm::enumerate(perm))
-    inverse[dim] = i;
-  return inverse;
-}
-
 bool isPermutation(ArrayRef<int64_t> values, int64_t rank) {
   SmallVector<bool> seen(rank, false);
   for (int64_t value : values) {

@@ -90,7 +90,6 @@ int64_t getWindowedSize(int64_t size, int64_t low, int64_t high, int64_t window,
 /// The list `values[perm[0]], values[perm[1]], ...`.
 llvm::SmallVector<int64_t> permuted(llvm::ArrayRef<int64_t> values,
                                     llvm::ArrayRef<int64_t> perm);
-llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm);
 bool isPermutation(llvm::ArrayRef<int64_t> values, int64_t rank);
 
 /// Of a factor of a product: the dimensions that are neither batch nor

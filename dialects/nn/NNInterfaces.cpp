@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -64,7 +65,7 @@ Operation *PermutableOpInterface::buildPermuted(OpBuilder &builder,
                                                 ArrayRef<int64_t> perm,
                                                 ValueRange operands) {
   Operation *copy = buildPermutedLike(builder, *this, perm, operands);
-  const SmallVector<int64_t> inverse = inversePermutation(perm);
+  const SmallVector<int64_t> inverse = invertPermutationVector(perm);
   for (StringAttr name : copy->getName().getAttributeNames()) {
     Attribute value = copy->getAttr(name);
     if (name == "dim") {

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 #include "dialects/nn/grad/Term.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <cmath>
@@ -23,15 +23,6 @@ using namespace mlir;
 #include "dialects/nn/NNOps.cpp.inc"
 
 namespace partita::nn {
-
-/// The number that all elements of a constant of floats are.
-static std::optional<double> getFloatSplat(Value value) {
-  DenseElementsAttr attr;
-  if (!matchPattern(value, m_Constant(&attr)) || !attr.isSplat() ||
-      !isa<FloatType>(attr.getElementType()))
-    return std::nullopt;
-  return attr.getSplatValue<FloatAttr>().getValueAsDouble();
-}
 
 /// x ** c for the few c that have something cheaper than a power.
 static LogicalResult simplifyPow(PowOp op, PatternRewriter &rewriter) {
@@ -79,11 +70,8 @@ static LogicalResult divideByPowerOfTwo(DivOp op, PatternRewriter &rewriter) {
   // Far from the limits of f16, so that the inverse is a normal number.
   if (exponent < -12 || exponent > 12)
     return failure();
-  RankedTensorType type = op.getType();
-  auto inverse =
-      DenseElementsAttr::get(type, ArrayRef<Attribute>(rewriter.getFloatAttr(
-                                       type.getElementType(), 1.0 / *divisor)));
-  Value factor = ConstantOp::create(rewriter, op.getLoc(), inverse);
+  Value factor = ConstantOp::create(rewriter, op.getLoc(),
+                                    makeSplat(op.getType(), 1.0 / *divisor));
   rewriter.replaceOpWithNewOp<MulOp>(op, op.getLhs(), factor);
   return success();
 }

@@ -10,12 +10,14 @@
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ConstantElements.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 
 namespace partita::nn {
 
 StridedLayout StridedLayout::dense(ArrayRef<int64_t> shape) {
-  return {SmallVector<int64_t>(shape), getRowMajorStrides(shape), 0};
+  return {SmallVector<int64_t>(shape), computeStrides(shape), 0};
 }
 
 std::optional<StridedLayout>
@@ -92,7 +94,7 @@ TransposeOp::getResultLayout(const StridedLayout &operand) {
 
 std::optional<StridedLayout>
 TransposeOp::getOperandLayout(const StridedLayout &result) {
-  return result.permute(inversePermutation(getPermutation()));
+  return result.permute(invertPermutationVector(getPermutation()));
 }
 
 bool TransposeOp::keepsElements() { return true; }

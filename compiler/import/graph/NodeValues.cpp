@@ -11,6 +11,8 @@
 #include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace llvm;
 using namespace mlir;
 
@@ -93,16 +95,12 @@ Value NodeImport::reshape(Value x, ArrayRef<int64_t> shape) {
 Value NodeImport::transpose(Value x, ArrayRef<int64_t> permutation) {
   if (!x)
     return {};
-  bool isIdentity = true;
-  Shape shape;
-  for (auto [i, dim] : enumerate(permutation)) {
-    isIdentity &= dim == static_cast<int64_t>(i);
-    shape.push_back(shapeOf(x)[dim]);
-  }
-  if (isIdentity)
+  if (isIdentityPermutation(permutation))
     return x;
-  return make<nn::TransposeOp>(RankedTensorType::get(shape, elementOf(x)), x,
-                               permutation);
+  return make<nn::TransposeOp>(
+      RankedTensorType::get(nn::permuted(shapeOf(x), permutation),
+                            elementOf(x)),
+      x, permutation);
 }
 
 Value NodeImport::broadcastDims(Value x, ArrayRef<int64_t> dims,

@@ -7,6 +7,8 @@
 
 #include "compiler/import/math/IndexMath.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 #include <numeric>
 
 using namespace llvm;
@@ -42,7 +44,7 @@ Shape toLast(int64_t rank, int64_t dim) {
 }
 
 Shape fromLast(int64_t rank, int64_t dim) {
-  return nn::inversePermutation(toLast(rank, dim));
+  return invertPermutationVector(toLast(rank, dim));
 }
 
 /// Unsigned numbers of 64 bits and signed ones have the same order but for the

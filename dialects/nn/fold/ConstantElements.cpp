@@ -10,6 +10,7 @@
 #include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -57,30 +58,28 @@ DenseElementsAttr makeSplat(RankedTensorType type, double value) {
   return DenseElementsAttr::get(type, makeNumber(type.getElementType(), value));
 }
 
+DenseElementsAttr getSplat(Value value) {
+  SplatElementsAttr splat;
+  matchPattern(value, m_Constant(&splat));
+  return splat;
+}
+
+std::optional<double> getFloatSplat(Value value) {
+  DenseElementsAttr splat = getSplat(value);
+  if (!splat || !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<FloatAttr>().getValueAsDouble();
+}
+
 bool isFoldable(ShapedType type) {
   return type.getNumElements() <= kMaxFoldedElements;
 }
 
-SmallVector<int64_t> getRowMajorStrides(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (int64_t dim = static_cast<int64_t>(shape.size()) - 2; dim >= 0; --dim)
-    strides[dim] = strides[dim + 1] * shape[dim + 1];
-  return strides;
-}
-
 void forEachIndex(ArrayRef<int64_t> shape,
                   llvm::function_ref<void(ArrayRef<int64_t>)> visit) {
-  SmallVector<int64_t> index(shape.size(), 0);
-  int64_t count = ShapedType::getNumElements(shape);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(index);
-    for (int64_t dim = static_cast<int64_t>(shape.size()) - 1; dim >= 0;
-         --dim) {
-      if (++index[dim] < shape[dim])
-        break;
-      index[dim] = 0;
-    }
-  }
+  const SmallVector<int64_t> strides = computeStrides(shape);
+  for (int64_t i = 0; i < ShapedType::getNumElements(shape); ++i)
+    visit(delinearize(i, strides));
 }
 
 DenseElementsAttr

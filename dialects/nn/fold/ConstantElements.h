@@ -18,6 +18,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
+#include <optional>
+
 namespace partita::nn {
 
 /// Convert an element to a constant of the signless type in which it is
@@ -31,10 +33,13 @@ mlir::Attribute makeNumber(mlir::Type element, double value);
 /// A tensor of one number everywhere.
 mlir::DenseElementsAttr makeSplat(mlir::RankedTensorType type, double value);
 
+/// A constant with one number everywhere; null if the value is none.
+mlir::DenseElementsAttr getSplat(mlir::Value value);
+/// That number, if it is a float.
+std::optional<double> getFloatSplat(mlir::Value value);
+
 /// Whether a constant of this type is small enough to be the result of folding.
 bool isFoldable(mlir::ShapedType type);
-
-llvm::SmallVector<int64_t> getRowMajorStrides(llvm::ArrayRef<int64_t> shape);
 
 /// Calls `visit` with each index of `shape`, in row-major order.
 void forEachIndex(llvm::ArrayRef<int64_t> shape,

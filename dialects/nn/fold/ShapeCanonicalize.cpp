@@ -84,11 +84,6 @@ static LogicalResult dropUnitDims(BroadcastOp op, PatternRewriter &rewriter) {
   }
   if (static_cast<int64_t>(shape.size()) == from.getRank())
     return failure();
-  // Without repetition it is no more than a reshape.
-  if (from.getNumElements() == op.getType().getNumElements()) {
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
-    return success();
-  }
   Value small = ReshapeOp::create(
       rewriter, op.getLoc(),
       RankedTensorType::get(shape, from.getElementType()), op.getX());

@@ -10,24 +10,39 @@
 #include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 #include <algorithm>
 
 using namespace mlir;
 
 namespace partita::nn {
 
-static int64_t flatten(ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
-  int64_t flat = 0;
-  for (auto [i, stride] : llvm::zip_equal(index, strides))
-    flat += i * stride;
-  return flat;
+/// The elements of a constant that a view of it has.
+template <typename ViewOp>
+static OpFoldResult foldView(ViewOp op, Attribute x) {
+  if (!x)
+    return nullptr;
+  const StridedLayout view =
+      *op.getResultLayout(StridedLayout::dense(op.getX().getType().getShape()));
+  return mapElements(x, op.getType(), [&](ArrayRef<int64_t> index) {
+    return view.offset + linearize(index, view.strides);
+  });
 }
 
-static bool isIdentity(ArrayRef<int64_t> permutation) {
-  for (auto [i, dim] : llvm::enumerate(permutation))
-    if (dim != static_cast<int64_t>(i))
-      return false;
-  return true;
+/// What the indices of a gather choose along a dimension of `size`; fails if
+/// they are not known. Without anything to choose from there is no index to
+/// clamp to.
+static FailureOr<SmallVector<int64_t>> readIndices(Attribute attr, int64_t size,
+                                                   RankedTensorType result) {
+  auto indices = dyn_cast_or_null<DenseElementsAttr>(attr);
+  if (hasNoElements(result) || !indices || !isFoldable(indices.getType()))
+    return failure();
+  return llvm::map_to_vector(
+      indices.getValues<APInt>(), [&](const APInt &index) {
+        const int64_t i = index.getSExtValue();
+        return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1);
+      });
 }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
@@ -42,52 +57,33 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
-  if (isIdentity(getPermutation()))
+  if (isIdentityPermutation(getPermutation()))
     return getX();
-  SmallVector<int64_t> strides = permuted(
-      getRowMajorStrides(getX().getType().getShape()), getPermutation());
-  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
-    return flatten(index, strides);
-  });
+  return foldView(*this, adaptor.getX());
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
-  RankedTensorType from = getX().getType();
-  if (from == getType())
+  if (getX().getType() == getType())
     return getX();
-  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
-  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
-    int64_t flat = 0;
-    for (auto [i, dim] : llvm::enumerate(getDims()))
-      if (from.getDimSize(i) != 1)
-        flat += index[dim] * strides[i];
-    return flat;
-  });
+  return foldView(*this, adaptor.getX());
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
-  RankedTensorType from = getX().getType();
-  if (from == getType())
+  if (getX().getType() == getType())
     return getX();
-  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
-  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
-    int64_t flat = 0;
-    for (auto [dim, i] : llvm::enumerate(index))
-      flat += (getStarts()[dim] + i * getStrides()[dim]) * strides[dim];
-    return flat;
-  });
+  return foldView(*this, adaptor.getX());
 }
 
 OpFoldResult ReverseOp::fold(FoldAdaptor adaptor) {
   ArrayRef<int64_t> shape = getType().getShape();
   if (llvm::all_of(getDims(), [&](int64_t dim) { return shape[dim] <= 1; }))
     return getX();
-  SmallVector<int64_t> strides = getRowMajorStrides(shape);
+  SmallVector<int64_t> strides = computeStrides(shape);
   return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
     SmallVector<int64_t> source(index);
     for (int64_t dim : getDims())
       source[dim] = shape[dim] - 1 - source[dim];
-    return flatten(source, strides);
+    return linearize(source, strides);
   });
 }
 
@@ -103,7 +99,7 @@ OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
                                   *value.getValues<Attribute>().begin());
   if (!x || !value || !isFoldable(getType()))
     return nullptr;
-  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  SmallVector<int64_t> strides = computeStrides(from.getShape());
   SmallVector<Attribute> inner = llvm::to_vector(x.getValues<Attribute>());
   Attribute border = *value.getValues<Attribute>().begin();
   SmallVector<Attribute> elements;
@@ -136,7 +132,7 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
     if (!part)
       return nullptr;
     parts.push_back(llvm::to_vector(part.getValues<Attribute>()));
-    strides.push_back(getRowMajorStrides(part.getType().getShape()));
+    strides.push_back(computeStrides(part.getType().getShape()));
     for (int64_t i = 0; i < part.getType().getDimSize(dim); ++i)
       places.push_back({static_cast<int64_t>(number), i});
   }
@@ -145,57 +141,41 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
     auto [number, at] = places[index[dim]];
     SmallVector<int64_t> source(index);
     source[dim] = at;
-    elements.push_back(parts[number][flatten(source, strides[number])]);
+    elements.push_back(parts[number][linearize(source, strides[number])]);
   });
   return DenseElementsAttr::get(getType(), elements);
 }
 
 OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
-  // Without anything to choose from there is no index to clamp to.
-  if (hasNoElements(getType()))
+  ArrayRef<int64_t> from = getX().getType().getShape(),
+                    indices = getIndices().getType().getShape();
+  const int64_t dim = getDim(), indexRank = indices.size();
+  auto chosen = readIndices(adaptor.getIndices(), from[dim], getType());
+  if (failed(chosen))
     return nullptr;
-  auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
-  if (!indices || !isFoldable(indices.getType()))
-    return nullptr;
-  RankedTensorType from = getX().getType();
-  int64_t dim = getDim(), indexRank = indices.getType().getRank();
-  int64_t size = from.getDimSize(dim);
-  SmallVector<int64_t> chosen;
-  for (APInt index : indices.getValues<APInt>()) {
-    int64_t i = index.getSExtValue();
-    chosen.push_back(std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1));
-  }
-  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
-  SmallVector<int64_t> indexStrides =
-      getRowMajorStrides(indices.getType().getShape());
+  SmallVector<int64_t> strides = computeStrides(from),
+                       indexStrides = computeStrides(indices);
   return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
-    int64_t which = flatten(index.slice(dim, indexRank), indexStrides);
+    int64_t which = linearize(index.slice(dim, indexRank), indexStrides);
     SmallVector<int64_t> source(index.take_front(dim));
-    source.push_back(chosen[which]);
+    source.push_back((*chosen)[which]);
     llvm::append_range(source, index.drop_front(dim + indexRank));
-    return flatten(source, strides);
+    return linearize(source, strides);
   });
 }
 
 OpFoldResult GatherElementsOp::fold(FoldAdaptor adaptor) {
-  // Without anything to choose from there is no index to clamp to.
-  if (hasNoElements(getType()))
+  ArrayRef<int64_t> from = getX().getType().getShape();
+  const int64_t dim = getDim();
+  auto chosen = readIndices(adaptor.getIndices(), from[dim], getType());
+  if (failed(chosen))
     return nullptr;
-  auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
-  if (!indices || !isFoldable(indices.getType()))
-    return nullptr;
-  RankedTensorType from = getX().getType();
-  int64_t dim = getDim(), size = from.getDimSize(dim), next = 0;
-  SmallVector<int64_t> chosen;
-  for (APInt index : indices.getValues<APInt>()) {
-    int64_t i = index.getSExtValue();
-    chosen.push_back(std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1));
-  }
-  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  int64_t next = 0;
+  SmallVector<int64_t> strides = computeStrides(from);
   return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
     SmallVector<int64_t> source(index);
-    source[dim] = chosen[next++];
-    return flatten(source, strides);
+    source[dim] = (*chosen)[next++];
+    return linearize(source, strides);
   });
 }
 
@@ -229,7 +209,7 @@ OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
                            return scalar::combine(b, loc, getKind(), v[0], v[1],
                                                   elementType);
                          });
-  SmallVector<int64_t> resultStrides = getRowMajorStrides(getType().getShape());
+  SmallVector<int64_t> resultStrides = computeStrides(getType().getShape());
   SmallVector<Attribute> sums(getType().getNumElements(),
                               getNeutralElement(getKind(), elementType));
   SmallVector<Attribute> elements = llvm::to_vector(x.getValues<Attribute>());
@@ -243,7 +223,7 @@ OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
     Attribute element = elements[next++];
     if (!ok)
       return;
-    Attribute &sum = sums[flatten(kept, resultStrides)];
+    Attribute &sum = sums[linearize(kept, resultStrides)];
     sum = combine.evaluate({sum, toScalar(element)});
     ok = static_cast<bool>(sum);
   });

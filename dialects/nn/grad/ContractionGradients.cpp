@@ -13,6 +13,8 @@
 
 #include "dialects/nn/grad/Term.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 using namespace partita::nn;
 using namespace partita::nn::grad;
@@ -49,8 +51,8 @@ static Term differentiateFactor(Term dy, Term other, ArrayRef<int64_t> shape,
   });
   for (unsigned i : sorted)
     order[contract[i]] = place++;
-  auto type = RankedTensorType::get(permuted(shape, inversePermutation(order)),
-                                    dy.element());
+  auto type = RankedTensorType::get(
+      permuted(shape, invertPermutationVector(order)), dy.element());
   return dy
       .make<DotOp>(type, dy.get(), other.get(), dyBatch, otherBatch, dyContract,
                    otherFree)

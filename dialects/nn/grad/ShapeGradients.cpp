@@ -7,6 +7,8 @@
 
 #include "dialects/nn/grad/Term.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 using namespace partita::nn;
 using namespace partita::nn::grad;
@@ -24,7 +26,7 @@ LogicalResult TransposeOp::buildVjp(ImplicitLocOpBuilder &b,
                                     ValueRange cotangents,
                                     SmallVectorImpl<Value> &operands) {
   Term dy(b, cotangents[0]);
-  operands.append({dy.transpose(inversePermutation(getPermutation()))});
+  operands.append({dy.transpose(invertPermutationVector(getPermutation()))});
   return success();
 }
 

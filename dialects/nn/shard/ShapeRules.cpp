@@ -178,14 +178,10 @@ ShardingRule ParameterOp::getShardingRule() {
   return pointwiseShardingRule(*this);
 }
 
-static bool isSplat(ConstantOp op) {
-  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-  return dense && dense.isSplat();
-}
-
 ShardingRule ConstantOp::getShardingRule() {
   ShardingRule rule = sameShapeRule(*this, [&](int64_t) {
-    return isSplat(*this) ? FactorKind::pass_through : FactorKind::replicated;
+    return isa<SplatElementsAttr>(getValue()) ? FactorKind::pass_through
+                                              : FactorKind::replicated;
   });
   rule.can_pad = true;
   return rule;
@@ -196,9 +192,8 @@ Operation *ConstantOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                                   ArrayRef<Value>) {
   auto local = cast<ConstantOp>(
       buildLocalLike(builder, getOperation(), rule, sizes, operands));
-  if (isSplat(*this))
-    local.setValueAttr(
-        cast<DenseElementsAttr>(getValue()).resizeSplat(local.getType()));
+  if (auto splat = dyn_cast<SplatElementsAttr>(getValue()))
+    local.setValueAttr(splat.resizeSplat(local.getType()));
   return local;
 }
 
