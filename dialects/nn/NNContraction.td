@@ -49,8 +49,41 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterf
   let hasVerifier = 1;
 }
 
-def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
+/// A convolution, or a derivative of one, which has the windows of the
+/// convolution.
+class NN_AnyConvOp<string mnemonic, Type tensor, string first, string second>
+    : NN_ValueOp<mnemonic, [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+        DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
+  let arguments = !con(!dag(ins, [tensor, tensor], [first, second]), (ins NN_ImageLayoutAttr:$layout,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups));
+  let results = (outs tensor:$result);
+  let assemblyFormat = "$" # first # "`,` $" # second # [{
+    `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    `groups` $groups attr-dict `:` type($}] # first # ") `,` type($" # second # ") `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Dimension of images that holds channels, and that of the first spatial dimension.
+    int64_t getChannelDim() {
+      return getLayout() == ImageLayout::channels_first ? 1 : getStrides().size() + 1;
+    }
+    int64_t getFirstSpatialDim() {
+      return getLayout() == ImageLayout::channels_first ? 2 : 1;
+    }
+  }];
+  // With the groups that are on the device.
+  let extraClassDefinition = [{
+    ::mlir::Operation *$cppClass::buildLocal(::mlir::OpBuilder &builder, const ShardingRule &rule,
+        ::llvm::ArrayRef<int64_t> sizes, ::mlir::ValueRange operands, ::llvm::ArrayRef<::mlir::Value>) {
+      auto local = ::llvm::cast<$cppClass>(buildLocalLike(builder, getOperation(), rule, sizes, operands));
+      if (getGroups() > 1)
+        local.setGroups(sizes[rule.operands[0][getChannelDim()].front()]);
+      return local;
+    }
+  }];
+}
+
+def NN_ConvOp : NN_AnyConvOp<"conv", NN_NumberTensor, "x", "weights"> {
   let summary = "convolution of images (any number of spatial dimensions)";
   let description = [{
     `x` and `result` are [N, C, spatial..] (`channels_first`) or [N, spatial..,
@@ -72,42 +105,9 @@ def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInte
       : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x8x8xf32>
     ```
   }];
-  let arguments = (ins NN_NumberTensor:$x, NN_NumberTensor:$weights, NN_ImageLayoutAttr:$layout,
-    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
-    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
-  let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = [{
-    $x `,` $weights `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
-    `groups` $groups attr-dict `:` type($x) `,` type($weights) `->` type($result)
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Dimension of x and result that holds channels, and that of the first spatial dimension.
-    int64_t getChannelDim() {
-      return getLayout() == ImageLayout::channels_first ? 1 : getType().getRank() - 1;
-    }
-    int64_t getFirstSpatialDim() {
-      return getLayout() == ImageLayout::channels_first ? 2 : 1;
-    }
-  }];
 }
 
-/// A derivative of a convolution. It has the windows of the convolution.
-class NN_ConvGradientOp<string mnemonic> : NN_ValueOp<mnemonic, [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Dimension of images that holds channels, and that of the first spatial dimension.
-    int64_t getChannelDim() {
-      return getLayout() == ImageLayout::channels_first ? 1 : getStrides().size() + 1;
-    }
-    int64_t getFirstSpatialDim() {
-      return getLayout() == ImageLayout::channels_first ? 2 : 1;
-    }
-  }];
-}
-
-def NN_ConvDxOp : NN_ConvGradientOp<"conv_dx"> {
+def NN_ConvDxOp : NN_AnyConvOp<"conv_dx", NN_FloatTensor, "dy", "weights"> {
   let summary = "the derivative of a convolution to its image";
   let description = [{
     Of `y = nn.conv x, weights` with the same windows: `result` is the sum over
@@ -125,17 +125,9 @@ def NN_ConvDxOp : NN_ConvGradientOp<"conv_dx"> {
       : tensor<1x4x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x3x8x8xf32>
     ```
   }];
-  let arguments = (ins NN_FloatTensor:$dy, NN_FloatTensor:$weights, NN_ImageLayoutAttr:$layout,
-    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
-    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
-  let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = [{
-    $dy `,` $weights `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
-    `groups` $groups attr-dict `:` type($dy) `,` type($weights) `->` type($result)
-  }];
 }
 
-def NN_ConvDwOp : NN_ConvGradientOp<"conv_dw"> {
+def NN_ConvDwOp : NN_AnyConvOp<"conv_dw", NN_FloatTensor, "x", "dy"> {
   let summary = "the derivative of a convolution to its weights";
   let description = [{
     Of `y = nn.conv x, weights` with the same windows: `result` is the sum over
@@ -152,14 +144,6 @@ def NN_ConvDwOp : NN_ConvGradientOp<"conv_dw"> {
     %r = nn.conv_dw %x, %dy channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
       : tensor<1x3x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<4x3x3x3xf32>
     ```
-  }];
-  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$dy, NN_ImageLayoutAttr:$layout,
-    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
-    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
-  let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = [{
-    $x `,` $dy `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
-    `groups` $groups attr-dict `:` type($x) `,` type($dy) `->` type($result)
   }];
 }
 

@@ -91,7 +91,13 @@ def NN_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
   let methods = [
     InterfaceMethod<"The sizes of the reduction loops, the outermost first.",
       "::llvm::SmallVector<int64_t>", "getReducedSizes">,
-    InterfaceMethod<"How terms are combined.", "::partita::nn::ReduceKind", "getReduceKind">,
+    InterfaceMethod<"How terms are combined.", "::partita::nn::ReduceKind", "getReduceKind", (ins),
+      /*methodBody=*/"", /*defaultImplementation=*/[{
+        if constexpr (requires { $_op.getKind(); })
+          return $_op.getKind();
+        else
+          return ::partita::nn::ReduceKind::sum;
+      }]>,
     InterfaceMethod<[{
         Emits the term at `position` of the result and iteration `reduced` of
         the reduction loops, as an element of type `wide`. Outside of the

@@ -63,7 +63,7 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
   let hasVerifier = 1;
 }
 
-def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max", [DeclareOpInterfaceMethods<NN_ReductionOpInterface, ["getReduceKind"]>,
     DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["canPermute"]>]> {
   let summary = "which element under a window that slides over a tensor is the largest";
   let description = [{

@@ -40,8 +40,6 @@ SmallVector<int64_t> ReduceOp::getReducedSizes() {
   return permuted(getX().getType().getShape(), getDims());
 }
 
-ReduceKind ReduceOp::getReduceKind() { return getKind(); }
-
 Value ReduceOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                          ArrayRef<Index> position, ArrayRef<Index> reduced,
                          TypedAttr, Type wide) {
@@ -56,8 +54,6 @@ Value ReduceOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
 SmallVector<int64_t> DotOp::getReducedSizes() {
   return permuted(getLhs().getType().getShape(), getLhsContract());
 }
-
-ReduceKind DotOp::getReduceKind() { return ReduceKind::sum; }
 
 Value DotOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                       ArrayRef<Index> position, ArrayRef<Index> reduced,
@@ -100,8 +96,6 @@ SmallVector<int64_t> ConvOp::getReducedSizes() {
   return SmallVector<int64_t>(getWeights().getType().getShape().drop_front());
 }
 
-ReduceKind ConvOp::getReduceKind() { return ReduceKind::sum; }
-
 Value ConvOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                        ArrayRef<Index> position, ArrayRef<Index> reduced,
                        TypedAttr neutral, Type wide) {
@@ -136,8 +130,6 @@ SmallVector<int64_t> ConvDxOp::getReducedSizes() {
   sizes.erase(sizes.begin() + 1);
   return sizes;
 }
-
-ReduceKind ConvDxOp::getReduceKind() { return ReduceKind::sum; }
 
 /// The pixel of dy whose window has this pixel at this tap, if there is one.
 Value ConvDxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
@@ -181,8 +173,6 @@ SmallVector<int64_t> ConvDwOp::getReducedSizes() {
       sizes, dy.getShape().slice(getFirstSpatialDim(), getStrides().size()));
   return sizes;
 }
-
-ReduceKind ConvDwOp::getReduceKind() { return ReduceKind::sum; }
 
 Value ConvDwOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                          ArrayRef<Index> position, ArrayRef<Index> reduced,
@@ -257,8 +247,6 @@ SmallVector<int64_t> WindowReduceOp::getReducedSizes() {
   return permuted(getWindow(), getWindowedDims(*this));
 }
 
-ReduceKind WindowReduceOp::getReduceKind() { return getKind(); }
-
 Value WindowReduceOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
                                ArrayRef<Index> position,
                                ArrayRef<Index> reduced, TypedAttr neutral,
@@ -308,8 +296,6 @@ Value WindowArgMaxOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,
 SmallVector<int64_t> WindowSpreadOp::getReducedSizes() {
   return permuted(getWindow(), getWindowedDims(*this));
 }
-
-ReduceKind WindowSpreadOp::getReduceKind() { return ReduceKind::sum; }
 
 /// The element of dy whose window has this one at this place, if it names it.
 Value WindowSpreadOp::emitTerm(OpBuilder &b, ElementEmitter &emitter,

@@ -92,17 +92,6 @@ struct ConvFactors {
     return rule;
   }
 };
-
-/// With the groups that are on the device.
-template <typename Op>
-Operation *buildLocalConv(Op op, OpBuilder &builder, const ShardingRule &rule,
-                          ArrayRef<int64_t> sizes, ValueRange operands) {
-  auto local = cast<Op>(
-      buildLocalLike(builder, op.getOperation(), rule, sizes, operands));
-  if (op.getGroups() > 1)
-    local.setGroups(sizes[rule.operands[0][op.getChannelDim()].front()]);
-  return local;
-}
 } // namespace
 
 ShardingRule ConvOp::getShardingRule() {
@@ -125,24 +114,6 @@ ShardingRule ConvDwOp::getShardingRule() {
                        .x = FactorKind::replicated,
                        .y = FactorKind::replicated});
   return factors.finish(factors.x, factors.y, factors.weights);
-}
-
-Operation *ConvOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                              ArrayRef<int64_t> sizes, ValueRange operands,
-                              ArrayRef<Value>) {
-  return buildLocalConv(*this, builder, rule, sizes, operands);
-}
-
-Operation *ConvDxOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                ArrayRef<int64_t> sizes, ValueRange operands,
-                                ArrayRef<Value>) {
-  return buildLocalConv(*this, builder, rule, sizes, operands);
-}
-
-Operation *ConvDwOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                ArrayRef<int64_t> sizes, ValueRange operands,
-                                ArrayRef<Value>) {
-  return buildLocalConv(*this, builder, rule, sizes, operands);
 }
 
 ShardingRule AttentionOp::getShardingRule() {
