@@ -10,11 +10,13 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/DeviceMesh.h"
+#include "dialects/nn/grad/Term.h"
 #include "runtime/abi/Collectives.h"
 
 #include <limits>
 
 using namespace mlir;
+using partita::nn::grad::Term;
 
 namespace partita::shard {
 
@@ -266,7 +268,7 @@ class ReshardBuilder {
 public:
   ReshardBuilder(OpBuilder &b, Location loc, const Axes &axes,
                  StringAttr reason)
-      : b(b), loc(loc), axes(axes), reason(reason) {}
+      : b(loc, b), axes(axes), reason(reason) {}
 
   Value build(const Move &move, Value value) {
     const ArrayAttr names = b.getArrayAttr(
@@ -274,26 +276,24 @@ public:
     const int64_t devices = axes.getSize(move.axes);
     switch (move.kind) {
     case MoveKind::all_reduce:
-      return dist::AllReduceOp::create(b, loc, value.getType(), move.reduction,
+      return dist::AllReduceOp::create(b, value.getType(), move.reduction,
                                        value, names, reason);
     case MoveKind::reduce_scatter:
       value = resize(value, move.to, move.toBlocks, move.toSize * devices);
       return dist::ReduceScatterOp::create(
-          b, loc, withSize(value, move.to, move.toSize), move.reduction, value,
+          b, withSize(value, move.to, move.toSize), move.reduction, value,
           move.to, move.toBlocks, names, reason);
     case MoveKind::all_to_all:
       value = resize(value, move.to, move.toBlocks, move.toSize * devices);
       return exchange(move, value, names, devices);
     case MoveKind::all_gather:
       value = dist::AllGatherOp::create(
-          b, loc,
-          withSize(value, move.from, getSize(value, move.from) * devices),
+          b, withSize(value, move.from, getSize(value, move.from) * devices),
           value, move.from, move.fromBlocks, names, reason);
       return resize(value, move.from, move.fromBlocks, move.fromSize);
     case MoveKind::shard:
-      return dist::ShardOp::create(b, loc,
-                                   withSize(value, move.to, move.toSize), value,
-                                   move.to, move.toBlocks, names);
+      return dist::ShardOp::create(b, withSize(value, move.to, move.toSize),
+                                   value, move.to, move.toBlocks, names);
     }
     llvm_unreachable("every kind is listed");
   }
@@ -316,59 +316,44 @@ private:
     RankedTensorType part = withSize(value, move.to, move.toSize);
     SmallVector<int64_t> received(part.getShape());
     received.insert(received.begin(), devices);
-    value = dist::AllToAllOp::create(b, loc, part.clone(received), value,
-                                     move.to, move.toBlocks, names, reason);
+    Term given(b,
+               dist::AllToAllOp::create(b, part.clone(received), value, move.to,
+                                        move.toBlocks, names, reason));
     // What the devices gave stands beside one another in `from`.
     const dist::RowsAndPart rows =
         dist::getRowsAndPart(part, move.from, move.fromBlocks);
-    if (rows.rows > 1) {
-      value = nn::ReshapeOp::create(
-          b, loc, part.clone({devices, rows.rows, rows.part}), value);
-      value =
-          nn::TransposeOp::create(b, loc, value, ArrayRef<int64_t>{1, 0, 2});
-    }
+    if (rows.rows > 1)
+      given =
+          given.reshape({devices, rows.rows, rows.part}).transpose({1, 0, 2});
     SmallVector<int64_t> shape(part.getShape());
     shape[move.from] *= devices;
-    value = nn::ReshapeOp::create(b, loc, part.clone(shape), value);
-    return resize(value, move.from, move.fromBlocks, move.fromSize);
+    return resize(given.reshape(shape), move.from, move.fromBlocks,
+                  move.fromSize);
   }
 
   /// Parts that were rounded up are together longer than the whole: adds zeros
   /// at the end of each block of a dimension, or drops what is beyond it.
   Value resize(Value value, int64_t dim, int64_t blocks, int64_t size) {
-    auto type = cast<RankedTensorType>(value.getType());
-    const int64_t before = type.getDimSize(dim);
+    const Term whole(b, value);
+    const int64_t before = whole.shape()[dim];
     if (before == size)
       return value;
+    auto lengthen = [](Term x, int64_t at, int64_t more) {
+      SmallVector<int64_t> none(x.rank(), 0), high(x.rank(), 0);
+      high[at] = more;
+      return x.padOrCrop(none, high);
+    };
     if (blocks == 1)
-      return resizeDim(value, dim, size);
-    SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = before / blocks;
-    shape.insert(shape.begin() + dim, blocks);
-    value = nn::ReshapeOp::create(b, loc, type.clone(shape), value);
-    value = resizeDim(value, dim + 1, size / blocks);
-    shape.assign(type.getShape().begin(), type.getShape().end());
-    shape[dim] = size;
-    return nn::ReshapeOp::create(b, loc, type.clone(shape), value);
+      return lengthen(whole, dim, size - before);
+    SmallVector<int64_t> cut(whole.shape()), joined(whole.shape());
+    cut[dim] = before / blocks;
+    cut.insert(cut.begin() + dim, blocks);
+    joined[dim] = size;
+    return lengthen(whole.reshape(cut), dim + 1, size / blocks - cut[dim + 1])
+        .reshape(joined);
   }
 
-  Value resizeDim(Value value, int64_t dim, int64_t size) {
-    const RankedTensorType type = withSize(value, dim, size);
-    const int64_t more = size - getSize(value, dim);
-    SmallVector<int64_t> none(type.getRank(), 0), high(type.getRank(), 0),
-        strides(type.getRank(), 1);
-    if (more < 0)
-      return nn::SliceOp::create(b, loc, type, value, none, type.getShape(),
-                                 strides);
-    high[dim] = more;
-    const auto scalar = RankedTensorType::get({}, type.getElementType());
-    Value zero = nn::ConstantOp::create(
-        b, loc, cast<ElementsAttr>(b.getZeroAttr(scalar)));
-    return nn::PadOp::create(b, loc, type, value, zero, none, high);
-  }
-
-  OpBuilder &b;
-  const Location loc;
+  ImplicitLocOpBuilder b;
   const Axes &axes;
   const StringAttr reason;
 };

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/simplify/Passes.h"
+#include "dialects/nn/grad/Term.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
+using partita::nn::grad::Term;
 
 namespace partita::simplify {
 
@@ -79,13 +80,12 @@ Split chooseSplit(nn::ReduceOp op) {
 
 class Splitter {
 public:
-  Splitter(nn::ReduceOp op) : op(op), b(op), loc(op.getLoc()) {}
+  Splitter(nn::ReduceOp op) : op(op), b(op.getLoc(), op) {}
 
   /// Replaces the op. Returns the second step.
   nn::ReduceOp run(Split split) {
     SmallVector<int64_t> outer(op.getDims().take_front(split.outer)),
         inner(op.getDims().drop_front(split.outer));
-    RankedTensorType type = typeOf(op.getResult());
     Value first;
     if (split.pieces == 1) {
       first = reduce(op.getX(), inner);
@@ -95,10 +95,8 @@ public:
     }
     // Nothing before the outer dimensions vanished, so they keep their numbers.
     nn::ReduceOp second = reduce(first, outer);
-    Value result = second;
-    if (result.getType() != type)
-      result = nn::CastOp::create(b, loc, type, result, /*saturate=*/true);
-    op.getResult().replaceAllUsesWith(result);
+    op.getResult().replaceAllUsesWith(
+        Term(b, second).cast(op.getType().getElementType()).get());
     op.erase();
     for (Operation *dead : cutOps)
       dead->erase();
@@ -113,8 +111,7 @@ private:
                         op.getKind() == nn::ReduceKind::prod;
     if (!type || type.getWidth() >= 32 || !rounds)
       return x;
-    return nn::CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x,
-                              /*saturate=*/true);
+    return Term(b, x).cast(b.getF32Type());
   }
 
   nn::ReduceOp reduce(Value x, ArrayRef<int64_t> dims) {
@@ -123,23 +120,15 @@ private:
       if (!llvm::is_contained(dims, int64_t(dim)))
         shape.push_back(size);
     x = widen(x);
-    return nn::ReduceOp::create(b, loc, typeOf(x).clone(shape), op.getKind(), x,
+    return nn::ReduceOp::create(b, typeOf(x).clone(shape), op.getKind(), x,
                                 dims);
   }
 
-  Value reshape(Value x, ArrayRef<int64_t> shape) {
-    return nn::ReshapeOp::create(b, loc, typeOf(x).clone(shape), x);
-  }
-
-  Value slice(Value x, int64_t dim, int64_t from, int64_t to) {
-    SmallVector<int64_t> starts(typeOf(x).getRank(), 0),
-        limits(typeOf(x).getShape()), strides(typeOf(x).getRank(), 1);
+  static Term slice(Term x, int64_t dim, int64_t from, int64_t to) {
+    SmallVector<int64_t> starts(x.rank(), 0), limits(x.shape());
     starts[dim] = from;
     limits[dim] = to;
-    SmallVector<int64_t> shape(limits);
-    shape[dim] = to - from;
-    return nn::SliceOp::create(b, loc, typeOf(x).clone(shape), x, starts,
-                               limits, strides);
+    return x.slice(starts, limits);
   }
 
   /// The shape with a dimension that is cut into pieces.
@@ -163,7 +152,7 @@ private:
           return user == op || cutOps.contains(user);
         });
     if (!isOurs)
-      return cuts[x] = reshape(x, shape);
+      return cuts[x] = Term(b, x).reshape(shape);
     if (isa<nn::PointwiseOpInterface>(maker)) {
       cutOps.insert(maker);
       SmallVector<Value> operands;
@@ -176,47 +165,45 @@ private:
     }
     if (auto spread = dyn_cast<nn::BroadcastOp>(maker)) {
       cutOps.insert(maker);
-      Value small = spread.getX();
+      Term small(b, spread.getX());
       SmallVector<int64_t> dims;
       for (auto [from, to] : llvm::enumerate(spread.getDims())) {
         dims.push_back(to + (to > dim));
         if (to != dim)
           continue;
-        small = reshape(small, cutShape(typeOf(small), from, pieces));
+        small = small.reshape(cutShape(small.type(), from, pieces));
         dims.push_back(to + 1);
       }
-      return cuts[x] = nn::BroadcastOp::create(b, loc, typeOf(x).clone(shape),
-                                               small, dims);
+      return cuts[x] = small.broadcast(dims, shape);
     }
-    return cuts[x] = reshape(x, shape);
+    return cuts[x] = Term(b, x).reshape(shape);
   }
 
   /// Reduces pieces of the first of `dims`, and all of the others. What is left
   /// over of it is one more piece.
   Value reducePieces(ArrayRef<int64_t> dims, int64_t pieces) {
-    Value x = op.getX();
-    const int64_t dim = dims.front(), size = typeOf(x).getDimSize(dim),
+    const Term x(b, op.getX());
+    const int64_t dim = dims.front(), size = x.shape()[dim],
                   whole = size / pieces * pieces;
     SmallVector<int64_t> within;
     for (int64_t inner : dims)
       within.push_back(inner + 1);
     if (whole == size)
       return reduce(cut(x, dim, pieces), within);
-    Value first = slice(x, dim, 0, whole);
-    first =
-        reduce(reshape(first, cutShape(typeOf(first), dim, pieces)), within);
-    Value rest = reduce(slice(x, dim, whole, size), dims);
+    const Term wholes = slice(x, dim, 0, whole);
+    Value first =
+        reduce(wholes.reshape(cutShape(wholes.type(), dim, pieces)), within);
+    const Term rest(b, reduce(slice(x, dim, whole, size), dims));
     SmallVector<int64_t> shape(typeOf(first).getShape());
     shape[dim] = 1;
-    rest = reshape(rest, shape);
+    const Term last = rest.reshape(shape);
     shape[dim] = pieces + 1;
-    return nn::ConcatOp::create(b, loc, typeOf(first).clone(shape),
-                                ValueRange{first, rest}, dim);
+    return nn::ConcatOp::create(b, typeOf(first).clone(shape),
+                                ValueRange{first, last}, dim);
   }
 
   nn::ReduceOp op;
-  OpBuilder b;
-  Location loc;
+  ImplicitLocOpBuilder b;
   llvm::DenseMap<Value, Value> cuts;
   llvm::SetVector<Operation *> cutOps; ///< users before what they use
 };

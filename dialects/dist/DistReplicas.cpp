@@ -7,13 +7,13 @@
 
 #include "dialects/dist/DistDialect.h"
 
+#include "dialects/nn/grad/Term.h"
 #include "dialects/support/Try.h"
-
-#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace partita::dist;
 using partita::nn::ReduceKind;
+using partita::nn::grad::Term;
 
 //===----------------------------------------------------------------------===//
 // replicate
@@ -144,17 +144,10 @@ Value ReplicaAllReduceOp::connect(OpBuilder &builder, StringAttr axis,
   // The other kinds are the same in both enums.
   const auto kind =
       isMean ? ReduceKind::sum : static_cast<ReduceKind>(getKind());
-  Value sum = AllReduceOp::create(builder, getLoc(), getType(), kind, getX(),
-                                  getAxes(builder, axis), reason);
-  if (!isMean)
-    return sum;
-  auto type = getTensor(getX());
-  Value count = nn::ConstantOp::create(
-      builder, getLoc(), type,
-      DenseElementsAttr::get(
-          type, builder.getFloatAttr(type.getElementType(),
-                                     static_cast<double>(replicas))));
-  return nn::DivOp::create(builder, getLoc(), type, sum, count);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  const Term sum(b, AllReduceOp::create(b, getType(), kind, getX(),
+                                        getAxes(b, axis), reason));
+  return isMean ? sum / sum.splat(static_cast<double>(replicas)) : sum;
 }
 
 std::string ReplicaAllGatherOp::describe() {

@@ -139,9 +139,7 @@ Term select(Term predicate, Term x, Term y) {
 Term readIndices(Term indices, int64_t size) {
   indices = indices.cast(indices.b().getI64Type());
   const Term fromEnd = indices + static_cast<double>(size);
-  const Term index =
-      select(compare(ComparePredicate::lt, indices, indices.splat(0)), fromEnd,
-             indices);
+  const Term index = select(indices < 0.0, fromEnd, indices);
   const Term least = binary<MaxOp>(index, index.splat(0));
   return binary<MinOp>(least, least.splat(static_cast<double>(size - 1)));
 }

@@ -91,6 +91,9 @@ inline Term operator>(Term x, double y) {
 inline Term operator>=(Term x, double y) {
   return compare(ComparePredicate::ge, x, x.splat(y));
 }
+inline Term operator<(Term x, double y) {
+  return compare(ComparePredicate::lt, x, x.splat(y));
+}
 inline Term operator==(Term x, double y) {
   return compare(ComparePredicate::eq, x, x.splat(y));
 }

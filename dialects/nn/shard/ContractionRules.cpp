@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/Term.h"
 
 using namespace mlir;
 
@@ -161,24 +161,13 @@ static Operation *buildLocalExperts(OpBuilder &b, Operation *op,
   SmallVector<Value> local(operands);
   const Factor &experts = rule.factors[factor];
   if (Value begin = begins[factor]) {
-    auto type = cast<RankedTensorType>(local[indices].getType());
-    auto fill = [&](int64_t number) -> Value {
-      return ConstantOp::create(
-          b, op->getLoc(),
-          DenseElementsAttr::get(type, b.getI64IntegerAttr(number)));
-    };
+    ImplicitLocOpBuilder located(op->getLoc(), b);
+    grad::Term index(located, local[indices]), first(located, begin);
     // Behind the last expert a part that was rounded up has room, but no
     // expert.
-    if (experts.size % sizes[factor] != 0) {
-      Value isOne = CompareOp::create(
-          b, op->getLoc(), type.clone(b.getI1Type()), ComparePredicate::lt,
-          local[indices], fill(experts.size));
-      local[indices] =
-          SelectOp::create(b, op->getLoc(), isOne, local[indices], fill(-1));
-    }
-    Value first =
-        BroadcastOp::create(b, op->getLoc(), type, begin, ArrayRef<int64_t>());
-    local[indices] = SubOp::create(b, op->getLoc(), local[indices], first);
+    if (experts.size % sizes[factor] != 0)
+      index = select(index < static_cast<double>(experts.size), index, -1.0);
+    local[indices] = index - first.broadcast({}, index.shape());
   }
   return buildLocalLike(b, op, rule, sizes, local);
 }

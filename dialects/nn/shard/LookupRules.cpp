@@ -10,6 +10,7 @@
 #include "dialects/nn/grad/Term.h"
 
 using namespace mlir;
+using partita::nn::grad::Term;
 
 namespace partita::nn {
 
@@ -31,84 +32,45 @@ static int64_t addLookup(ShardingRule &rule, RankedTensorType x, int64_t dim) {
   return factor;
 }
 
-namespace {
+/// For sums of floats -0: then -0 stays -0.
+static DenseElementsAttr getNeutral(ReduceKind kind, RankedTensorType type) {
+  auto element = dyn_cast<FloatType>(type.getElementType());
+  if (!element || kind != ReduceKind::sum)
+    return getNeutralTensor(kind, type);
+  return DenseElementsAttr::get(
+      type, APFloat::getZero(element.getFloatSemantics(), /*Negative=*/true));
+}
+
 /// What a shard computes of an op that looks elements of its first operand up
-/// along a dimension, by the indices in its second operand.
-class LocalLookup {
-public:
-  LocalLookup(OpBuilder &builder, Operation *op, const ShardingRule &rule,
-              ArrayRef<int64_t> sizes, ValueRange operands,
-              ArrayRef<Value> begins)
-      : b(builder), op(op), loc(op->getLoc()), rule(rule), sizes(sizes),
-        operands(operands), begins(begins) {}
-
-  /// `dim` is the dimension of `x`. Each index gives the elements of the result
-  /// with the same coordinates from dimension `indexDim` on.
-  Operation *build(int64_t dim, int64_t indexDim) {
-    const int64_t factor = rule.operands[0][dim][0];
-    if (!begins[factor])
-      return buildLocalLike(b, op, rule, sizes, operands);
-    const int64_t part =
-        cast<RankedTensorType>(operands[0].getType()).getDimSize(dim);
-    Value place = getPlace(rule.factors[factor].size, begins[factor]);
-    Value isInside =
-        AndOp::create(b, loc, compare(ComparePredicate::ge, place, fill(0)),
-                      compare(ComparePredicate::lt, place, fill(part)));
-    Value inside = SelectOp::create(b, loc, isInside, place, fill(0));
-    Value found =
-        buildLocalLike(b, op, rule, sizes, {operands[0], inside})->getResult(0);
-    auto type = cast<RankedTensorType>(found.getType());
-    SmallVector<int64_t> dims;
-    for (int64_t i = 0; i < indices.getRank(); ++i)
-      dims.push_back(indexDim + i);
-    Value keep =
-        BroadcastOp::create(b, loc, type.clone(b.getI1Type()), isInside, dims);
-    Value neutral = ConstantOp::create(
-        b, loc, getNeutral(rule.factors[factor].combine, type));
-    return SelectOp::create(b, loc, keep, found, neutral);
-  }
-
-private:
-  /// The places within the shard's part. Indices count from the end if they are
-  /// negative, and are clamped to the whole.
-  Value getPlace(int64_t size, Value begin) {
-    ImplicitLocOpBuilder builder(loc, b);
-    const grad::Term index =
-        grad::readIndices(grad::Term(builder, operands[1]), size);
-    indices = index.type();
-    begin = BroadcastOp::create(b, loc, indices, begin, ArrayRef<int64_t>());
-    return SubOp::create(b, loc, index.get(), begin);
-  }
-
-  Value fill(int64_t number) {
-    return ConstantOp::create(
-        b, loc, DenseElementsAttr::get(indices, b.getI64IntegerAttr(number)));
-  }
-
-  Value compare(ComparePredicate predicate, Value x, Value y) {
-    return CompareOp::create(b, loc, indices.clone(b.getI1Type()), predicate, x,
-                             y);
-  }
-
-  /// For sums of floats -0: then -0 stays -0.
-  static DenseElementsAttr getNeutral(ReduceKind kind, RankedTensorType type) {
-    auto element = dyn_cast<FloatType>(type.getElementType());
-    if (!element || kind != ReduceKind::sum)
-      return getNeutralTensor(kind, type);
-    return DenseElementsAttr::get(
-        type, APFloat::getZero(element.getFloatSemantics(), /*Negative=*/true));
-  }
-
-  OpBuilder &b;
-  Operation *op;
-  const Location loc;
-  const ShardingRule &rule;
-  const ArrayRef<int64_t> sizes;
-  const ValueRange operands;
-  const ArrayRef<Value> begins;
-  RankedTensorType indices; ///< of i64
-};
-} // namespace
+/// along `dim`, by the indices in its second operand. Each index gives the
+/// elements of the result with the same coordinates from dimension `indexDim`
+/// on.
+static Operation *buildLocalLookup(OpBuilder &builder, Operation *op,
+                                   const ShardingRule &rule,
+                                   ArrayRef<int64_t> sizes, ValueRange operands,
+                                   ArrayRef<Value> begins, int64_t dim,
+                                   int64_t indexDim) {
+  const int64_t factor = rule.operands[0][dim][0];
+  if (!begins[factor])
+    return buildLocalLike(builder, op, rule, sizes, operands);
+  ImplicitLocOpBuilder b(op->getLoc(), builder);
+  const Factor &whole = rule.factors[factor];
+  const double part = Term(b, operands[0]).shape()[dim];
+  const Term index = readIndices(Term(b, operands[1]), whole.size),
+             begin = Term(b, begins[factor]).broadcast({}, index.shape()),
+             place = index - begin;
+  const Term isInside = place >= 0.0 && place < part,
+             inside = select(isInside, place, 0.0);
+  Operation *lookup =
+      buildLocalLike(builder, op, rule, sizes, {operands[0], inside});
+  const Term found(b, lookup->getResult(0));
+  const Term isFound = isInside.broadcast(
+      llvm::to_vector(llvm::seq(indexDim, indexDim + index.rank())),
+      found.shape());
+  const Term neutral(
+      b, ConstantOp::create(b, getNeutral(whole.combine, found.type())));
+  return select(isFound, found, neutral).get().getDefiningOp();
+}
 
 ShardingRule GatherOp::getShardingRule() {
   int64_t along = getDim();
@@ -132,8 +94,8 @@ ShardingRule GatherOp::getShardingRule() {
 Operation *GatherOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                                 ArrayRef<int64_t> sizes, ValueRange operands,
                                 ArrayRef<Value> begins) {
-  return LocalLookup(builder, getOperation(), rule, sizes, operands, begins)
-      .build(getDim(), getDim());
+  return buildLocalLookup(builder, *this, rule, sizes, operands, begins,
+                          getDim(), getDim());
 }
 
 /// Where `indices` are fewer than `x` has elements, only the first are read.
@@ -166,8 +128,8 @@ Operation *GatherElementsOp::buildLocal(OpBuilder &builder,
                                         ArrayRef<int64_t> sizes,
                                         ValueRange operands,
                                         ArrayRef<Value> begins) {
-  return LocalLookup(builder, getOperation(), rule, sizes, operands, begins)
-      .build(getDim(), 0);
+  return buildLocalLookup(builder, *this, rule, sizes, operands, begins,
+                          getDim(), 0);
 }
 
 } // namespace partita::nn
