@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Adjoints.h"
 
 #include "dialects/nn/grad/AdjointLoc.h"
+#include "dialects/nn/grad/Term.h"
 #include "dialects/support/Try.h"
 
 using namespace mlir;
@@ -61,11 +62,9 @@ LogicalResult Adjoints::differentiate(Operation *op) {
   if (auto slice = dyn_cast<nn::SliceOp>(op);
       slice && cotangents.addSlice(slice, give(slice.getX(), cotangent.value)))
     return success();
-  SmallVector<Value> parts;
-  auto differentiable = dyn_cast<nn::DifferentiableOpInterface>(op);
-  if (!differentiable ||
-      failed(differentiable.buildVjp(b, cotangent.value, parts)))
-    return failure();
+  auto differentiable =
+      PARTITA_TRY(dyn_cast<nn::DifferentiableOpInterface>(op));
+  auto parts = PARTITA_TRY(differentiable.buildVjp({b, cotangent.value}));
   for (auto [operand, part] : llvm::zip_equal(op->getOperands(), parts))
     if (part && active.contains(operand))
       cotangents.add(operand, give(operand, part));
@@ -77,7 +76,8 @@ LogicalResult Adjoints::differentiate(dist::DifferentiableOpInterface op,
   Value operand = op->getOperand(0);
   if (!own || (op.givesWhole() && isOwn(operand)))
     return failure();
-  Value part = PARTITA_TRY(op.buildVjp(b, cotangent.value, cotangent.isShare));
+  Value part =
+      PARTITA_TRY(op.buildVjp({b, cotangent.value}, cotangent.isShare));
   cotangents.add(operand, {part, !isOwn(operand) && !op.givesWhole()});
   return success();
 }

@@ -80,9 +80,9 @@ static Term multiplyOthers(AllReduceOp op, ImplicitLocOpBuilder &b) {
                                        select(isOwn, 1, given).get(), Shape{0});
 }
 
-Value AllReduceOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent,
-                            bool isShare) {
-  Term dy = makeWhole(*this, Term(b, cotangent), isShare);
+Value AllReduceOp::buildVjp(const Term &cotangent, bool isShare) {
+  Term dy = makeWhole(*this, cotangent, isShare);
+  ImplicitLocOpBuilder &b = dy.b();
   switch (getKind()) {
   case ReduceKind::sum:
     return dy;
@@ -109,25 +109,24 @@ Value AllReduceOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent,
 
 bool ReduceScatterOp::isSameOnAllDevices() { return false; }
 
-Value ReduceScatterOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent,
-                                bool) {
+Value ReduceScatterOp::buildVjp(const Term &dy, bool) {
   if (getKind() != ReduceKind::sum)
     return {};
-  return AllGatherOp::create(b, getX().getType(), cotangent, getDim(),
+  return AllGatherOp::create(dy.b(), getX().getType(), dy.get(), getDim(),
                              getBlocks(), getAxes(),
                              makeReason(*this, "has the parts of all devices"));
 }
 
 bool AllGatherOp::isSameOnAllDevices() { return true; }
 
-Value AllGatherOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent,
-                            bool isShare) {
+Value AllGatherOp::buildVjp(const Term &dy, bool isShare) {
   if (!isShare)
-    return ShardOp::create(b, getX().getType(), cotangent, getDim(),
+    return ShardOp::create(dy.b(), getX().getType(), dy.get(), getDim(),
                            getBlocks(), getAxes());
   return ReduceScatterOp::create(
-      b, getX().getType(), ReduceKind::sum, cotangent, getDim(), getBlocks(),
-      getAxes(), makeReason(*this, "is the sum of the devices' shares"));
+      dy.b(), getX().getType(), ReduceKind::sum, dy.get(), getDim(),
+      getBlocks(), getAxes(),
+      makeReason(*this, "is the sum of the devices' shares"));
 }
 
 bool ShardOp::isSameOnAllDevices() { return false; }
@@ -135,14 +134,14 @@ bool ShardOp::givesWhole() { return true; }
 
 /// Of parts that were rounded up no derivative is known: elements beyond the
 /// end are of no device.
-Value ShardOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent, bool) {
+Value ShardOp::buildVjp(const Term &dy, bool) {
   const int64_t devices =
       getGroupSize((*this)->getParentOfType<func::FuncOp>(), getAxes());
   auto whole = cast<RankedTensorType>(getX().getType());
   if (cast<RankedTensorType>(getType()).getDimSize(getDim()) * devices !=
       whole.getDimSize(getDim()))
     return {};
-  return AllGatherOp::create(b, whole, cotangent, getDim(), getBlocks(),
+  return AllGatherOp::create(dy.b(), whole, dy.get(), getDim(), getBlocks(),
                              getAxes(),
                              makeReason(*this, "has the parts of all devices"));
 }
@@ -151,24 +150,23 @@ bool AllToAllOp::isSameOnAllDevices() { return false; }
 
 /// Part r of the result's cotangent belongs to device r. What a device gets
 /// back stands where it had cut it off.
-Value AllToAllOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent, bool) {
+Value AllToAllOp::buildVjp(const Term &dy, bool) {
   if (getBlocks() != 1)
     return {};
-  Term dy(b, cotangent);
+  ImplicitLocOpBuilder &b = dy.b();
   Shape returned(dy.shape());
   returned.insert(returned.begin() + 1, 1);
   Term parts(b, AllToAllOp::create(
-                    b, RankedTensorType::get(returned, dy.element()), cotangent,
+                    b, RankedTensorType::get(returned, dy.element()), dy.get(),
                     0, 1, getAxes(), makeReason(*this, "goes back")));
   return joinParts(b, b.getLoc(), parts.reshape(dy.shape()), getDim());
 }
 
 bool BroadcastOp::isSameOnAllDevices() { return true; }
 
-Value BroadcastOp::buildVjp(ImplicitLocOpBuilder &b, Value cotangent,
-                            bool isShare) {
-  Term dy = makeWhole(*this, Term(b, cotangent), isShare);
+Value BroadcastOp::buildVjp(const Term &cotangent, bool isShare) {
+  Term dy = makeWhole(*this, cotangent, isShare);
   Term isRoot =
-      getOwnNumber(*this, b, dy.shape()) == static_cast<double>(getRoot());
+      getOwnNumber(*this, dy.b(), dy.shape()) == static_cast<double>(getRoot());
   return select(isRoot, dy, 0.0);
 }

@@ -59,7 +59,7 @@ def Dist_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         has a share of it. Null, without a message, if this op has no derivative
         that is known.
       }], "::mlir::Value", "buildVjp",
-      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::Value":$cotangent, "bool":$isShare)>
+      (ins "const ::partita::nn::grad::Term &":$cotangent, "bool":$isShare)>
   ];
 }
 

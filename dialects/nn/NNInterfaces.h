@@ -67,6 +67,12 @@ mlir::OpFoldResult foldPointwise(mlir::Operation *op,
                                  llvm::ArrayRef<mlir::Attribute> operands);
 inline constexpr int64_t kMaxFoldedElements = 4096;
 
+namespace grad {
+class Term;
+/// A cotangent for each operand of an op, or null.
+using Cotangents = llvm::SmallVector<mlir::Value>;
+} // namespace grad
+
 /// An op whose results have the rate of a micro-batch, whatever its operands
 /// are computed from: the load program cannot compute it.
 template <typename ConcreteOp>

@@ -168,14 +168,13 @@ def NN_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        Given the cotangents of the results (none is null), appends one
-        cotangent for each operand, of its type. It is null if the derivative to
-        an operand is zero everywhere, as that of an index. Fails, without a
-        message, if this op has no derivative that is known, whatever others of
-        its kind have. What nobody reads is removed later.
-      }], "::llvm::LogicalResult", "buildVjp",
-      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
-           "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>
+        Given the cotangent of the op's one result, gives one cotangent for each
+        operand, of its type. It is null if the derivative to an operand is zero
+        everywhere, as that of an index. Fails, without a message, if this op
+        has no derivative that is known, whatever others of its kind have. What
+        nobody reads is removed later.
+      }], "::llvm::FailureOr<::partita::nn::grad::Cotangents>", "buildVjp",
+      (ins "const ::partita::nn::grad::Term &":$cotangent)>
   ];
 }
 

@@ -45,17 +45,14 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
       return ::partita::nn::foldPointwise(getOperation(), adaptor.getOperands());
     }
   }] # !if(!empty(vjp), "", [{
-    ::llvm::LogicalResult $cppClass::buildVjp(::mlir::ImplicitLocOpBuilder &b, ::mlir::ValueRange cotangents,
-        ::llvm::SmallVectorImpl<::mlir::Value> &operandCotangents) {
+    ::llvm::FailureOr<::partita::nn::grad::Cotangents> $cppClass::buildVjp(const ::partita::nn::grad::Term &dy) {
       using namespace ::partita::nn::grad;
       ::llvm::SmallVector<Term, 3> x;
       for (::mlir::Value operand : (*this)->getOperands())
-        x.push_back(Term(b, operand));
-      const Term y(b, getResult()), dy(b, cotangents[0]), none;
+        x.push_back(Term(dy.b(), operand));
+      const Term y(dy.b(), getResult()), none;
       (void)y, (void)none;
-      for (const Term &cotangent : {}] # vjp # [{})
-        operandCotangents.push_back(cotangent);
-      return ::llvm::success();
+      return Cotangents{}] # vjp # [{};
     }
   }]);
 }

@@ -106,11 +106,8 @@ Cost ConstantOp::getCost() { return {0, 0, CostKind::none, /*free=*/true}; }
 // Gradients that a model asks for
 //===----------------------------------------------------------------------===//
 
-LogicalResult VariableOp::buildVjp(ImplicitLocOpBuilder &,
-                                   ValueRange cotangents,
-                                   SmallVectorImpl<Value> &operands) {
-  operands.push_back(cotangents[0]);
-  return success();
+FailureOr<grad::Cotangents> VariableOp::buildVjp(const grad::Term &dy) {
+  return grad::Cotangents{dy};
 }
 
 LogicalResult GradientOp::verify() {

@@ -59,47 +59,38 @@ static Term differentiateFactor(Term dy, Term other, ArrayRef<int64_t> shape,
       .transpose(order);
 }
 
-LogicalResult DotOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                              SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), lhs(b, getLhs()), rhs(b, getRhs());
+FailureOr<Cotangents> DotOp::buildVjp(const Term &dy) {
+  Term lhs(dy.b(), getLhs()), rhs(dy.b(), getRhs());
   if (!isa<FloatType>(lhs.element()))
     return failure();
   const int64_t batches = static_cast<int64_t>(getLhsBatch().size()),
                 contracted = static_cast<int64_t>(getLhsContract().size());
-  operands.append(
-      {differentiateFactor(dy, rhs, lhs.shape(), getLhsBatch(),
-                           getLhsContract(), getRhsBatch(), getRhsContract(),
-                           lhs.rank() - contracted),
-       differentiateFactor(dy, lhs, rhs.shape(), getRhsBatch(),
-                           getRhsContract(), getLhsBatch(), getLhsContract(),
-                           batches)});
-  return success();
+  return Cotangents{
+      differentiateFactor(dy, rhs, lhs.shape(), getLhsBatch(), getLhsContract(),
+                          getRhsBatch(), getRhsContract(),
+                          lhs.rank() - contracted),
+      differentiateFactor(dy, lhs, rhs.shape(), getRhsBatch(), getRhsContract(),
+                          getLhsBatch(), getLhsContract(), batches)};
 }
 
 static Term swapLast(Term matrices) { return matrices.transpose({0, 2, 1}); }
 
-LogicalResult ExpertDotOp::buildVjp(ImplicitLocOpBuilder &b,
-                                    ValueRange cotangents,
-                                    SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), x(b, getX()), weights(b, getWeights());
-  operands.append(
-      {dy.make<ExpertDotOp>(x.type(), dy.get(), swapLast(weights).get(),
-                            getExperts()),
-       dy.make<ExpertOuterOp>(weights.type(), dy.get(), x.get(), getExperts()),
-       Value()});
-  return success();
+FailureOr<Cotangents> ExpertDotOp::buildVjp(const Term &dy) {
+  Term x(dy.b(), getX()), weights(dy.b(), getWeights());
+  return Cotangents{
+      dy.make<ExpertDotOp>(x.type(), dy.get(), swapLast(weights).get(),
+                           getExperts()),
+      dy.make<ExpertOuterOp>(weights.type(), dy.get(), x.get(), getExperts()),
+      Value()};
 }
 
-LogicalResult ExpertOuterOp::buildVjp(ImplicitLocOpBuilder &b,
-                                      ValueRange cotangents,
-                                      SmallVectorImpl<Value> &operands) {
-  Term dw(b, cotangents[0]), dy(b, getDy()), x(b, getX());
-  operands.append(
-      {dw.make<ExpertDotOp>(dy.type(), x.get(), dw.get(), getExperts()),
-       dw.make<ExpertDotOp>(x.type(), dy.get(), swapLast(dw).get(),
-                            getExperts()),
-       Value()});
-  return success();
+FailureOr<Cotangents> ExpertOuterOp::buildVjp(const Term &dw) {
+  Term dy(dw.b(), getDy()), x(dw.b(), getX());
+  return Cotangents{
+      dw.make<ExpertDotOp>(dy.type(), x.get(), dw.get(), getExperts()),
+      dw.make<ExpertDotOp>(x.type(), dy.get(), swapLast(dw).get(),
+                           getExperts()),
+      Value()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,28 +106,22 @@ static Term makeLike(Op like, RankedTensorType type, Term first, Term second) {
                           like.getGroups());
 }
 
-LogicalResult ConvOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                               SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), x(b, getX()), weights(b, getWeights());
+FailureOr<Cotangents> ConvOp::buildVjp(const Term &dy) {
+  Term x(dy.b(), getX()), weights(dy.b(), getWeights());
   if (!isa<FloatType>(x.element()))
     return failure();
-  operands.append({makeLike<ConvDxOp>(*this, x.type(), dy, weights),
-                   makeLike<ConvDwOp>(*this, weights.type(), x, dy)});
-  return success();
+  return Cotangents{makeLike<ConvDxOp>(*this, x.type(), dy, weights),
+                    makeLike<ConvDwOp>(*this, weights.type(), x, dy)};
 }
 
-LogicalResult ConvDxOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                 SmallVectorImpl<Value> &operands) {
-  Term g(b, cotangents[0]), dy(b, getDy()), weights(b, getWeights());
-  operands.append({makeLike<ConvOp>(*this, dy.type(), g, weights),
-                   makeLike<ConvDwOp>(*this, weights.type(), g, dy)});
-  return success();
+FailureOr<Cotangents> ConvDxOp::buildVjp(const Term &g) {
+  Term dy(g.b(), getDy()), weights(g.b(), getWeights());
+  return Cotangents{makeLike<ConvOp>(*this, dy.type(), g, weights),
+                    makeLike<ConvDwOp>(*this, weights.type(), g, dy)};
 }
 
-LogicalResult ConvDwOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                 SmallVectorImpl<Value> &operands) {
-  Term g(b, cotangents[0]), x(b, getX()), dy(b, getDy());
-  operands.append({makeLike<ConvDxOp>(*this, x.type(), dy, g),
-                   makeLike<ConvOp>(*this, dy.type(), x, g)});
-  return success();
+FailureOr<Cotangents> ConvDwOp::buildVjp(const Term &g) {
+  Term x(g.b(), getX()), dy(g.b(), getDy());
+  return Cotangents{makeLike<ConvDxOp>(*this, x.type(), dy, g),
+                    makeLike<ConvOp>(*this, dy.type(), x, g)};
 }

@@ -14,15 +14,12 @@ using partita::nn::grad::Shape;
 
 /// Sums from the other end. Running products and extrema have no derivative
 /// here.
-LogicalResult ScanOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                               SmallVectorImpl<Value> &operands) {
+FailureOr<Cotangents> ScanOp::buildVjp(const Term &dy) {
   if (getKind() != ReduceKind::sum)
     return failure();
-  Term dy = Term(b, cotangents[0]).reverse(getDim());
-  operands.append(
-      {dy.make<ScanOp>(dy.type(), ReduceKind::sum, dy.get(), getDim())
-           .reverse(getDim())});
-  return success();
+  return Cotangents{dy.make<ScanOp>(dy.type(), ReduceKind::sum,
+                                    dy.reverse(getDim()).get(), getDim())
+                        .reverse(getDim())};
 }
 
 /// Looks up rows of a matrix; 0 for those whose place is outside of it.
@@ -37,17 +34,14 @@ static Term lookUp(Term x, Term places, Term isInside,
 /// Sums: both operands get the cotangent. Extrema: those that are the result
 /// get the same share of it. Replaced rows of x get none, and of several
 /// updates at one place only the last one gets some.
-LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
-                                  ValueRange cotangents,
-                                  SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), places(b, getPlaces()), updates(b, getUpdates());
+FailureOr<Cotangents> ScatterOp::buildVjp(const Term &dy) {
+  ImplicitLocOpBuilder &b = dy.b();
+  Term places(b, getPlaces()), updates(b, getUpdates());
   const int64_t rows = dy.shape()[0], count = updates.shape()[0];
-  Term isInside = places >= 0.0 && compare(ComparePredicate::lt, places,
-                                           places.splat(double(rows)));
+  Term isInside = places >= 0.0 && places < double(rows);
   if (getCombine() == ReduceKind::sum) {
-    operands.append(
-        {dy, Value(), lookUp(dy, places, isInside, updates.shape())});
-    return success();
+    return Cotangents{dy, Value(),
+                      lookUp(dy, places, isInside, updates.shape())};
   }
   if (getCombine() == ReduceKind::max || getCombine() == ReduceKind::min) {
     Term x(b, getX()), y(b, getResult());
@@ -64,11 +58,10 @@ LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
         indicator(isUpdate, updates).get(),
         ReduceKindAttr::get(b.getContext(), ReduceKind::sum));
     Term share = dy / winners;
-    operands.append(
-        {select(isX, share, 0.0), Value(),
-         select(isUpdate, lookUp(share, places, isInside, updates.shape()),
-                0.0)});
-    return success();
+    return Cotangents{select(isX, share, 0.0), Value(),
+                      select(isUpdate,
+                             lookUp(share, places, isInside, updates.shape()),
+                             0.0)};
   }
   if (getCombine())
     return failure();
@@ -86,7 +79,6 @@ LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
   Term isLast = compare(ComparePredicate::eq,
                         lookUp(last, places, isInside, {count, 1}), number);
   Term isWritten = isInside && isLast.reshape({count});
-  operands.append(
-      {kept, Value(), lookUp(dy, places, isWritten, updates.shape())});
-  return success();
+  return Cotangents{kept, Value(),
+                    lookUp(dy, places, isWritten, updates.shape())};
 }

@@ -27,9 +27,8 @@ static Term differentiateProduct(Term x, Term y, Term dy,
   return spread(dy) * select(zeros == 0.0, ofOthers, ofZero);
 }
 
-LogicalResult ReduceOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                 SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), x(b, getX()), y(b, getResult());
+FailureOr<Cotangents> ReduceOp::buildVjp(const Term &dy) {
+  Term x(dy.b(), getX()), y(dy.b(), getResult());
   Shape kept;
   for (int64_t dim = 0; dim < x.rank(); ++dim)
     if (!llvm::is_contained(getDims(), dim))
@@ -37,34 +36,28 @@ LogicalResult ReduceOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
   auto spread = [&](Term term) { return term.broadcast(kept, x.shape()); };
   switch (getKind()) {
   case ReduceKind::sum:
-    operands.append({spread(dy)});
-    return success();
+    return Cotangents{spread(dy)};
   case ReduceKind::prod:
-    operands.append({differentiateProduct(x, y, dy, getDims(), spread)});
-    return success();
+    return Cotangents{differentiateProduct(x, y, dy, getDims(), spread)};
   case ReduceKind::max:
   case ReduceKind::min: {
     // Elements that are equal share, as with PyTorch's `amax`.
     Term isChosen = compare(ComparePredicate::eq, x, spread(y));
     Term count = select(isChosen, x.splat(1), 0.0).sum(getDims());
-    operands.append({select(isChosen, spread(dy / count), 0.0)});
-    return success();
+    return Cotangents{select(isChosen, spread(dy / count), 0.0)};
   }
   }
   return failure();
 }
 
-LogicalResult SoftmaxOp::buildVjp(ImplicitLocOpBuilder &b,
-                                  ValueRange cotangents,
-                                  SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), y(b, getResult());
+FailureOr<Cotangents> SoftmaxOp::buildVjp(const Term &dy) {
+  Term y(dy.b(), getResult());
   const Shape dim = {static_cast<int64_t>(getDim())};
   auto sum = [&](Term x) {
     return x.sum(dim, /*keep=*/true).broadcast(allDims(x.rank()), x.shape());
   };
-  operands.append(
-      {getLog() ? dy - grad::exp(y) * sum(dy) : y * (dy - sum(dy * y))});
-  return success();
+  return Cotangents{getLog() ? dy - grad::exp(y) * sum(dy)
+                             : y * (dy - sum(dy * y))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,40 +150,32 @@ Value WindowArgMaxOp::buildPlaces(ImplicitLocOpBuilder &b) {
 }
 
 /// The element of each window that was chosen: the first of equal ones.
-LogicalResult WindowReduceOp::buildVjp(ImplicitLocOpBuilder &b,
-                                       ValueRange cotangents,
-                                       SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), x(b, getX());
+FailureOr<Cotangents> WindowReduceOp::buildVjp(const Term &dy) {
+  Term x(dy.b(), getX());
   Windows windows{getWindow(),  getStrides(), getDilations(),
                   getPadsLow(), x.shape(),    dy.shape()};
-  if (getKind() == ReduceKind::sum) {
-    operands.append({windows.sum(dy)});
-    return success();
-  }
+  if (getKind() == ReduceKind::sum)
+    return Cotangents{windows.sum(dy)};
   if (getKind() == ReduceKind::prod)
     return failure();
   Term ordered = getKind() == ReduceKind::max ? x : -x;
   Term chosen = x.make<WindowArgMaxOp>(
-      RankedTensorType::get(dy.shape(), b.getI32Type()), ordered.get(),
+      RankedTensorType::get(dy.shape(), dy.b().getI32Type()), ordered.get(),
       getWindow(), getStrides(), getDilations(), getPadsLow(), getPadsHigh(),
       Value());
-  operands.append({dy.make<WindowSpreadOp>(
+  return Cotangents{dy.make<WindowSpreadOp>(
       x.type(), dy.get(), chosen.get(), getWindow(), getStrides(),
-      getDilations(), getPadsLow(), getPadsHigh())});
-  return success();
+      getDilations(), getPadsLow(), getPadsHigh())};
 }
 
 /// What lies where each element was added.
-LogicalResult WindowSpreadOp::buildVjp(ImplicitLocOpBuilder &b,
-                                       ValueRange cotangents,
-                                       SmallVectorImpl<Value> &operands) {
-  Term dx(b, cotangents[0]), chosen(b, getChosen());
+FailureOr<Cotangents> WindowSpreadOp::buildVjp(const Term &dx) {
+  Term chosen(dx.b(), getChosen());
   const int64_t size = dx.type().getNumElements(),
                 count = chosen.type().getNumElements();
   Term places = getPlaces(*this, chosen, dx.shape()).reshape({count});
   Term found = dx.make<GatherOp>(RankedTensorType::get({count}, dx.element()),
                                  dx.reshape({size}).get(),
                                  readIndices(places, size).get(), int64_t(0));
-  operands.append({found.reshape(chosen.shape()), Value()});
-  return success();
+  return Cotangents{found.reshape(chosen.shape()), Value()};
 }

@@ -14,26 +14,15 @@ using namespace partita::nn;
 using namespace partita::nn::grad;
 using partita::nn::grad::Shape;
 
-LogicalResult ReshapeOp::buildVjp(ImplicitLocOpBuilder &b,
-                                  ValueRange cotangents,
-                                  SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]);
-  operands.append({dy.reshape(getX().getType().getShape())});
-  return success();
+FailureOr<Cotangents> ReshapeOp::buildVjp(const Term &dy) {
+  return Cotangents{dy.reshape(getX().getType().getShape())};
 }
 
-LogicalResult TransposeOp::buildVjp(ImplicitLocOpBuilder &b,
-                                    ValueRange cotangents,
-                                    SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]);
-  operands.append({dy.transpose(invertPermutationVector(getPermutation()))});
-  return success();
+FailureOr<Cotangents> TransposeOp::buildVjp(const Term &dy) {
+  return Cotangents{dy.transpose(invertPermutationVector(getPermutation()))};
 }
 
-LogicalResult BroadcastOp::buildVjp(ImplicitLocOpBuilder &b,
-                                    ValueRange cotangents,
-                                    SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]);
+FailureOr<Cotangents> BroadcastOp::buildVjp(const Term &dy) {
   ArrayRef<int64_t> from = getX().getType().getShape();
   Shape repeated;
   for (int64_t dim = 0; dim < dy.rank(); ++dim) {
@@ -42,31 +31,23 @@ LogicalResult BroadcastOp::buildVjp(ImplicitLocOpBuilder &b,
         from[found - getDims().begin()] != dy.shape()[dim])
       repeated.push_back(dim);
   }
-  operands.append({dy.sum(repeated).reshape(from)});
-  return success();
+  return Cotangents{dy.sum(repeated).reshape(from)};
 }
 
-LogicalResult SliceOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                SmallVectorImpl<Value> &operands) {
-  Term dy = Term(b, cotangents[0]).spread(getStrides());
+FailureOr<Cotangents> SliceOp::buildVjp(const Term &dy) {
+  Term taken = dy.spread(getStrides());
   Shape high;
-  for (auto [size, start, taken] :
-       llvm::zip_equal(getX().getType().getShape(), getStarts(), dy.shape()))
-    high.push_back(size - start - taken);
-  operands.append({dy.padOrCrop(getStarts(), high)});
-  return success();
+  for (auto [size, start, count] :
+       llvm::zip_equal(getX().getType().getShape(), getStarts(), taken.shape()))
+    high.push_back(size - start - count);
+  return Cotangents{taken.padOrCrop(getStarts(), high)};
 }
 
-LogicalResult ReverseOp::buildVjp(ImplicitLocOpBuilder &b,
-                                  ValueRange cotangents,
-                                  SmallVectorImpl<Value> &operands) {
-  operands.append({Term(b, cotangents[0]).reverse(getDims())});
-  return success();
+FailureOr<Cotangents> ReverseOp::buildVjp(const Term &dy) {
+  return Cotangents{dy.reverse(getDims())};
 }
 
-LogicalResult PadOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                              SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]);
+FailureOr<Cotangents> PadOp::buildVjp(const Term &dy) {
   Shape limits;
   for (auto [low, size] :
        llvm::zip_equal(getLow(), getX().getType().getShape()))
@@ -74,13 +55,11 @@ LogicalResult PadOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
   Term inner = dy.slice(getLow(), limits);
   // The border alone: a difference of sums would cancel.
   Term border = dy - inner.padOrCrop(getLow(), getHigh());
-  operands.append({inner, border.sum(allDims(dy.rank()))});
-  return success();
+  return Cotangents{inner, border.sum(allDims(dy.rank()))};
 }
 
-LogicalResult ConcatOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                 SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]);
+FailureOr<Cotangents> ConcatOp::buildVjp(const Term &dy) {
+  Cotangents operands;
   Shape starts(dy.rank(), 0), limits(dy.shape());
   for (Value operand : getOperands()) {
     limits[getDim()] =
@@ -88,20 +67,18 @@ LogicalResult ConcatOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
     operands.push_back(dy.slice(starts, limits));
     starts[getDim()] = limits[getDim()];
   }
-  return success();
+  return operands;
 }
 
 /// Rows that were looked up get their sums back.
-LogicalResult GatherOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
-                                 SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), indices(b, getIndices());
+FailureOr<Cotangents> GatherOp::buildVjp(const Term &dy) {
+  Term indices(dy.b(), getIndices());
   RankedTensorType from = getX().getType();
   const int64_t dim = getDim(), size = from.getDimSize(dim),
                 looked = indices.rank(),
                 count = indices.type().getNumElements();
   if (dy.type().getNumElements() == 0) {
-    operands.append({Value(), Value()});
-    return success();
+    return Cotangents{Value(), Value()};
   }
   // The dimensions of the indices come first, as rows of a matrix.
   Shape order;
@@ -124,32 +101,28 @@ LogicalResult GatherOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
     if (i != dim)
       shape.push_back(from.getDimSize(i));
   }
-  operands.append({sums.reshape(shape).transpose(back), Value()});
-  return success();
+  return Cotangents{sums.reshape(shape).transpose(back), Value()};
 }
 
 /// With one index along the dimension: its element, zero elsewhere, which is
 /// pointwise. Otherwise elements are summed at their flat positions.
-LogicalResult GatherElementsOp::buildVjp(ImplicitLocOpBuilder &b,
-                                         ValueRange cotangents,
-                                         SmallVectorImpl<Value> &operands) {
-  Term dy(b, cotangents[0]), indices(b, getIndices());
+FailureOr<Cotangents> GatherElementsOp::buildVjp(const Term &dy) {
+  Term indices(dy.b(), getIndices());
   RankedTensorType from = getX().getType();
   const int64_t dim = getDim();
-  operands.append({Value(), Value()});
   if (dy.type().getNumElements() == 0)
-    return success();
+    return Cotangents{Value(), Value()};
   Term positions = readIndices(indices, from.getDimSize(dim));
   Shape one(from.getShape());
   one[dim] = 1;
   if (dy.shape() == ArrayRef(one)) {
-    auto type = RankedTensorType::get(from.getShape(), b.getI64Type());
+    auto type = RankedTensorType::get(from.getShape(), dy.b().getI64Type());
     Term iota = dy.make<IotaOp>(type, dim);
     Shape dims = allDims(dy.rank());
     Term isThere = compare(ComparePredicate::eq, iota,
                            positions.broadcast(dims, from.getShape()));
-    operands[0] = select(isThere, dy.broadcast(dims, from.getShape()), 0.0);
-    return success();
+    return Cotangents{select(isThere, dy.broadcast(dims, from.getShape()), 0.0),
+                      Value()};
   }
   Term flat = positions.splat(0);
   int64_t stride = 1;
@@ -159,8 +132,7 @@ LogicalResult GatherElementsOp::buildVjp(ImplicitLocOpBuilder &b,
     stride *= from.getDimSize(i);
   }
   const int64_t count = dy.type().getNumElements();
-  operands[0] = scatterSum(flat.reshape({count}), dy.reshape({count, 1}),
-                           from.getNumElements())
-                    .reshape(from.getShape());
-  return success();
+  Term sums = scatterSum(flat.reshape({count}), dy.reshape({count, 1}),
+                         from.getNumElements());
+  return Cotangents{sums.reshape(from.getShape()), Value()};
 }
