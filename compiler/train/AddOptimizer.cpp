@@ -83,7 +83,6 @@ private:
     llvm::StringMap<Value> gradients;
     for (const auto &[name, gradient] : sums.getGradients())
       gradients[name] = gradient;
-    llvm::DenseMap<Attribute, Value> values;
     function.walk([&](nn::ParameterOp parameter) {
       values.try_emplace(parameter.getWeightAttr().getAttr(),
                          parameter.getResult());
@@ -160,11 +159,6 @@ private:
 
   /// Running statistics are states that no optimizer changes.
   void guardStatistics() {
-    llvm::DenseMap<Attribute, Value> values;
-    function.walk([&](nn::ParameterOp parameter) {
-      values.try_emplace(parameter.getWeightAttr().getAttr(),
-                         parameter.getResult());
-    });
     const Location loc = b.getLoc();
     for (OpOperand &result : end->getOpOperands()) {
       const unsigned number = result.getOperandNumber();
@@ -282,7 +276,8 @@ private:
   const bool guards; ///< a step that is not finite changes no state
   const bool onHost; ///< where moments lie
   StepSums sums;
-  Term mayChange; ///< states, in this step
+  Term mayChange;                          ///< states, in this step
+  llvm::DenseMap<Attribute, Value> values; ///< of weights, by their symbols
   std::vector<Parameter> parameters;
   std::vector<StepNumbers> numbers; ///< by group
   std::vector<State> states;
