@@ -10,7 +10,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
-#include "compiler/driver/PlansOfModel.h"
+#include "compiler/driver/PlanCompilation.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/ChooseZero.h"
@@ -24,6 +24,7 @@
 #include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace partita;
@@ -56,6 +57,88 @@ static std::vector<std::string> getDeviceNames(const CompileOptions &options,
   for (int64_t device = 0; device < count; ++device)
     names.push_back(kind + ":" + std::to_string(device));
   return names;
+}
+
+/// The options of each plan: one for each combination of sizes, the last
+/// dimension counting fastest. Each has one to learn and one to evaluate, if
+/// the model is trained.
+static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
+  std::vector<CompileOptions> plans = {options};
+  if (!options.train.optimizer.empty()) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().partition.microBatches = options.train.microBatches;
+    plans.push_back(plans.front());
+    plans.back().autodiff.results = autodiff::LossResults::evaluation;
+    plans.front().partition.recompute = options.train.recompute;
+    plans.front().partition.recomputeNodes = options.train.recomputeNodes;
+  } else if (!options.autodiff.loss.empty() &&
+             options.partition.microBatches > 1) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().train.microBatches = options.partition.microBatches;
+  }
+  for (const DimensionSizes &dimension : options.dimensions) {
+    std::vector<CompileOptions> before = std::move(plans);
+    plans.clear();
+    for (const CompileOptions &plan : before)
+      for (int64_t size : dimension.sizes) {
+        plans.push_back(plan);
+        plans.back().import.dims[dimension.name] = size;
+      }
+  }
+  return plans;
+}
+
+/// Makes the plan that evaluates have each state where the plan that learns has
+/// it, and as many micro-batches a step.
+static void followStages(const PlanCompilation &learns,
+                         CompileOptions &options) {
+  options.shards = learns.shards;
+  options.stateTypes = learns.stateTypes;
+  if (!options.train.optimizer.empty())
+    options.trained = learns.trained;
+  options.partition.emitFile.clear();
+  options.partition.schedule = learns.evaluationSchedule;
+  options.partition.microBatches = static_cast<int>(learns.microBatches);
+  if (learns.devicesOfStages.size() < 2)
+    return;
+  options.stagesOfNodes = learns.stagesOfNodes;
+  options.stagesOfStates = learns.stagesOfStates;
+  options.devicesOfStages = learns.devicesOfStages;
+  PartitionOptions &partition = options.partition;
+  partition.axes = learns.axes;
+  partition.dataParallel = partition.tensorParallel = 0;
+  partition.replicas =
+      learns.replicas > 1 ? static_cast<int>(learns.replicas) : 0;
+  partition.zero = learns.zero;
+  // Axes say it, if there are any.
+  partition.devices =
+      learns.axes.empty()
+          ? static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages))
+          : 0;
+  partition.file.clear();
+  partition.targets = learns.targetsOfDevices;
+  partition.stages = 0;
+  partition.memory = 0;
+}
+
+/// Whether all plans have a state on the same device.
+static LogicalResult checkStates(ArrayRef<emit::CompiledPlan> plans) {
+  llvm::StringMap<unsigned> programOf;
+  for (const emit::CompiledPlan &plan : plans)
+    for (auto [number, program] :
+         llvm::enumerate(ModuleOp(plan.module).getOps<plan::ProgramOp>()))
+      for (auto slot : program.getBody().front().getOps<plan::SlotOp>()) {
+        if (slot.getSpace() != plan::Space::state)
+          continue;
+        auto [it, isNew] = programOf.try_emplace(*slot.getWeight(),
+                                                 static_cast<unsigned>(number));
+        if (it->second != number)
+          return program.emitError()
+                 << "one plan has '" << *slot.getWeight() << "' on device "
+                 << it->second << ", and another on device " << number
+                 << ": name blocks of whole nodes in a partition file";
+      }
+  return success();
 }
 
 LogicalResult

@@ -6,14 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/driver/PhaseRunner.h"
-#include "compiler/driver/Timing.h"
 
+#include "compiler/driver/Timing.h"
+#include "compiler/model/NodeNames.h"
 #include "dialects/plan/PlanDialect.h"
 #include "dialects/support/Try.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,6 +68,31 @@ int64_t countOps(ModuleOp module) {
   int64_t count = 0;
   module->walk([&](Operation *) { ++count; });
   return count;
+}
+
+/// "/conv1/Conv" as the name of a value: "conv1.Conv". A location without
+/// names gives "".
+std::string getValueName(Location loc) {
+  SmallVector<StringRef, 2> nodes = getNodeNames(loc);
+  std::string name;
+  for (char c : nodes.empty() ? StringRef() : nodes.back())
+    if (llvm::isAlnum(c) || c == '_')
+      name += c;
+    else if (!name.empty() && name.back() != '.')
+      name += '.';
+  while (!name.empty() && name.back() == '.')
+    name.pop_back();
+  // A number is what a value without a name is called.
+  return name.empty() || !llvm::isDigit(name[0]) ? name : "node" + name;
+}
+
+/// The printer takes names of values from their locations.
+Location getPrintedLoc(Location loc) {
+  std::string name = getValueName(loc);
+  Location unknown = UnknownLoc::get(loc.getContext());
+  return name.empty()
+             ? unknown
+             : NameLoc::get(StringAttr::get(loc.getContext(), name), unknown);
 }
 
 } // namespace
@@ -124,6 +151,17 @@ LogicalResult PhaseRunner::write(ModuleOp module, StringRef name,
   file.os() << "\n";
   file.keep();
   return success();
+}
+
+void printModule(ModuleOp module, llvm::raw_ostream &os) {
+  module->walk([](Operation *op) {
+    if (op->getNumResults() > 0)
+      op->setLoc(getPrintedLoc(op->getLoc()));
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        argument.setLoc(getPrintedLoc(argument.getLoc()));
+  });
+  module->print(os, OpPrintingFlags().printNameLocAsPrefix());
 }
 
 } // namespace partita::driver

@@ -66,6 +66,10 @@ private:
   std::vector<std::string> files; ///< their names, in order
 };
 
+/// Prints a module. Values are called what the nodes are called that compute
+/// them: `%conv1.Conv = nn.conv ...`. Locations in the module are lost.
+void printModule(mlir::ModuleOp module, llvm::raw_ostream &os);
+
 } // namespace partita::driver
 
 #endif // PARTITA_COMPILER_DRIVER_PHASERUNNER_H

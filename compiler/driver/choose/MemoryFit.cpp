@@ -21,6 +21,8 @@ using namespace mlir;
 namespace partita::driver {
 namespace {
 
+using pipeline::TriedPlan;
+
 constexpr int kMostDevicesTried = 64;
 
 /// Tries on copies of one model.
@@ -33,11 +35,15 @@ public:
   LogicalResult run(const PartitionOptions &options, EmitKind until,
                     bool isAdvice = false) {
     remarks.clear();
+    error.clear();
     module = cast<ModuleOp>(whole->clone());
     ScopedDiagnosticHandler keep(
         whole.getContext(), [&](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+            if (error.empty())
+              error = diagnostic.str();
             return failure();
+          }
           remarks.push_back(std::move(diagnostic));
           return success();
         });
@@ -50,6 +56,7 @@ public:
   }
 
   OwningOpRef<ModuleOp> module;
+  std::string error; ///< the first of the last try
 
 private:
   ModuleOp whole;
@@ -119,6 +126,39 @@ std::string findWhatFits(Tries tries, ModuleOp plan, PartitionOptions tried,
          "smaller micro-batches (--dim, --shape), or give it more memory";
 }
 
+/// Its predicted time is that of a micro-batch, because schedules differ in how
+/// many a step has if nobody says.
+double getTime(const TriedPlan &tried) {
+  return static_cast<double>(tried.stepNs) /
+         static_cast<double>(std::max<int64_t>(tried.microBatches, 1));
+}
+
+/// `memoryTry`: see --dist-assign-stages.
+TriedPlan trySchedule(Tries &tries, PartitionOptions options, StringRef name,
+                      int memoryTry) {
+  TriedPlan tried;
+  tried.schedule = options.schedule = name.str();
+  options.memoryTry = memoryTry;
+  if (failed(tries.run(options, EmitKind::plan, /*isAdvice=*/true)))
+    tried.error = tries.error;
+  else
+    pipeline::describePlan(*tries.module, tried);
+  return tried;
+}
+
+/// With other stages, as long as it is not slower than `best`.
+void retry(Tries &tries, const PartitionOptions &options, TriedPlan &tried,
+           const TriedPlan *best) {
+  for (int number = 1; number <= kLastMemoryTry && !tried.fits; ++number) {
+    if (best && getTime(*best) <= getTime(tried))
+      return;
+    TriedPlan other = trySchedule(tries, options, tried.schedule, number);
+    if (other.error.empty() &&
+        (other.fits || other.peakBytes < tried.peakBytes))
+      tried = std::move(other);
+  }
+}
+
 } // namespace
 
 PartitionOptions getTriedOptions(const CompileOptions &options) {
@@ -167,6 +207,42 @@ LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
   }
   module = std::move(stopsEarly ? tries.module : plan);
   return result;
+}
+
+std::vector<TriedPlan> chooseSchedule(ModuleOp whole,
+                                      const CompileOptions &options,
+                                      Partition partition) {
+  ScopedDiagnosticHandler quiet(whole.getContext(), [](Diagnostic &) {});
+  Tries tries(whole, partition);
+  const PartitionOptions given = getTriedOptions(options);
+  std::vector<TriedPlan> all;
+  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds())
+    if (options.learns() || !kind->isForTraining)
+      all.push_back(trySchedule(tries, given, kind->name, 0));
+  // What could not be planned comes last, and of equal ones that which holds
+  // less.
+  llvm::stable_sort(all, [](const auto &a, const auto &b) {
+    return std::tuple(!a.error.empty(), getTime(a), a.peakBytes) <
+           std::tuple(!b.error.empty(), getTime(b), b.peakBytes);
+  });
+  TriedPlan *best = nullptr;
+  for (TriedPlan &tried : all) {
+    if (!tried.error.empty())
+      break;
+    retry(tries, given, tried, best);
+    if (tried.fits && (!best || getTime(tried) < getTime(*best)))
+      best = &tried;
+  }
+  if (!best)
+    best = &*std::min_element(
+        all.begin(), all.end(), [](const auto &a, const auto &b) {
+          return std::tuple(!a.error.empty(), a.peakBytes) <
+                 std::tuple(!b.error.empty(), b.peakBytes);
+        });
+  const auto place = all.begin() + (best - all.data());
+  std::rotate(all.begin(), place, place + 1);
+  all.front().isTaken = true;
+  return all;
 }
 
 } // namespace partita::driver

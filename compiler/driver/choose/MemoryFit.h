@@ -30,6 +30,14 @@ mlir::LogicalResult partitionToFit(mlir::OwningOpRef<mlir::ModuleOp> &module,
                                    const std::vector<std::string> &targets,
                                    Partition partition);
 
+/// Plans a model, whole or with cut tensors, by every schedule, and takes the
+/// one with the shortest predicted time for a micro-batch whose devices have
+/// room. If none has room, it takes the one that needs least, so that the error
+/// of its plan says what would fit. Returns all, that one first. Emits nothing.
+std::vector<pipeline::TriedPlan> chooseSchedule(mlir::ModuleOp whole,
+                                                const CompileOptions &options,
+                                                Partition partition);
+
 } // namespace partita::driver
 
 #endif // PARTITA_COMPILER_DRIVER_CHOOSE_MEMORYFIT_H
