@@ -8,8 +8,7 @@
 #include "compiler/cost/CostModels.h"
 
 #include "compiler/codegen/Backend.h"
-#include "compiler/cost/DeviceCosts.h"
-#include "compiler/cost/ProcessorCosts.h"
+#include "compiler/cost/CostKinds.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/DeviceMesh.h"
 #include "dialects/dist/DistDialect.h"
@@ -83,15 +82,11 @@ makeCostModel(Location loc, StringRef path, int64_t devices, int64_t threads,
     }
     file = known;
   }
-  std::unique_ptr<const CostModel> model;
   if (std::optional<codegen::DeviceSpeeds> speeds =
           backend->getDeviceSpeeds(architecture))
-    model = std::make_unique<DeviceCosts>(*backend, std::move(*speeds),
-                                          file.get(), kind, architecture);
-  else
-    model = std::make_unique<ProcessorCosts>(*backend, std::move(file), devices,
-                                             threads);
-  return model;
+    return makeDeviceCosts(*backend, std::move(*speeds), file.get(), kind,
+                           architecture);
+  return makeProcessorCosts(*backend, std::move(file), devices, threads);
 }
 
 FailureOr<const CostModels *> CostModels::get(func::FuncOp function) {

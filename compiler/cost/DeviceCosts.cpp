@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/cost/DeviceCosts.h"
+#include "compiler/cost/CostKinds.h"
 
 #include "compiler/codegen/Backend.h"
 #include "runtime/abi/machine.h"
@@ -14,10 +14,11 @@ using namespace mlir;
 namespace key = partita::abi::machine;
 
 namespace partita {
+namespace {
 
 /// What was measured takes the place of what is published.
-static codegen::DeviceSpeeds withMeasured(codegen::DeviceSpeeds speeds,
-                                          const MeasuredDevice &device) {
+codegen::DeviceSpeeds withMeasured(codegen::DeviceSpeeds speeds,
+                                   const MeasuredDevice &device) {
   speeds.name = device.name;
   const std::pair<const char *, double codegen::DeviceSpeeds::*> all[] = {
       {key::kProcessors, &codegen::DeviceSpeeds::processors},
@@ -34,42 +35,65 @@ static codegen::DeviceSpeeds withMeasured(codegen::DeviceSpeeds speeds,
   return speeds;
 }
 
-DeviceCosts::DeviceCosts(const codegen::Backend &backend,
-                         codegen::DeviceSpeeds published,
-                         const MachineFile *file, StringRef kind,
-                         StringRef architecture)
-    : backend(backend), speeds(std::move(published)), hasFile(file) {
-  const MeasuredDevice *device =
-      file ? file->findDevice(kind, architecture) : nullptr;
-  if (!device) {
-    speeds.name += " (unmeasured)";
-    return;
+/// Devices beside the processor. They have a few figures (DeviceSpeeds.h), and
+/// their backend says what these make of an op. Without a file, or if it says
+/// nothing of their kind, they are published figures of the target's usual
+/// device.
+class DeviceCosts final : public CostModel {
+public:
+  DeviceCosts(const codegen::Backend &backend, codegen::DeviceSpeeds published,
+              const MachineFile *file, StringRef kind, StringRef architecture)
+      : backend(backend), speeds(std::move(published)), hasFile(file) {
+    const MeasuredDevice *device =
+        file ? file->findDevice(kind, architecture) : nullptr;
+    if (!device) {
+      speeds.name += " (unmeasured)";
+      return;
+    }
+    // Its processors are those of its own architecture.
+    if (auto own = backend.getDeviceSpeeds(device->architecture))
+      speeds = std::move(*own);
+    speeds = withMeasured(std::move(speeds), *device);
+    isMeasured = true;
   }
-  // Its processors are those of its own architecture.
-  if (auto own = backend.getDeviceSpeeds(device->architecture))
-    speeds = std::move(*own);
-  speeds = withMeasured(std::move(speeds), *device);
-  isMeasured = true;
-}
 
-ClusterTime DeviceCosts::getClusterTime(const ClusterWork &work,
-                                        const StepFootprint & /*step*/) const {
-  const double ns =
-      backend.getDeviceTime(speeds, work.ops, work.kind, work.bytes);
-  return {.ns = ns, .modelledNs = ns};
-}
+  StringRef getName() const override { return speeds.name; }
+  bool lacksDevice() const override { return hasFile && !isMeasured; }
+  ClusterTime getClusterTime(const ClusterWork &work,
+                             const StepFootprint & /*step*/) const override {
+    const double ns =
+        backend.getDeviceTime(speeds, work.ops, work.kind, work.bytes);
+    return {.ns = ns, .modelledNs = ns};
+  }
+  using CostModel::getTransferNs;
+  double getTransferNs(int64_t bytes) const override {
+    return speeds.copy + bytes / speeds.peer;
+  }
+  double getHostCopyNs(int64_t bytes) const override {
+    return speeds.copy + bytes / speeds.host;
+  }
+  double getCollectiveNs(int64_t sentBytes, int64_t devices) const override {
+    return speeds.collective + speeds.hop * (devices - 1) +
+           sentBytes / speeds.peer;
+  }
+  double getUnitNs() const override { return speeds.unit; }
+  double getLaunchNs() const override { return speeds.launch; }
 
-double DeviceCosts::getTransferNs(int64_t bytes) const {
-  return speeds.copy + bytes / speeds.peer;
-}
+private:
+  const codegen::Backend &backend;
+  codegen::DeviceSpeeds speeds;
+  const bool hasFile;
+  bool isMeasured = false; ///< the file says `speeds`
+};
 
-double DeviceCosts::getHostCopyNs(int64_t bytes) const {
-  return speeds.copy + bytes / speeds.host;
-}
+} // namespace
 
-double DeviceCosts::getCollectiveNs(int64_t sentBytes, int64_t devices) const {
-  return speeds.collective + speeds.hop * (devices - 1) +
-         sentBytes / speeds.peer;
+std::unique_ptr<const CostModel>
+makeDeviceCosts(const codegen::Backend &backend,
+                codegen::DeviceSpeeds published, const MachineFile *file,
+                StringRef kind, StringRef architecture) {
+  return std::make_unique<DeviceCosts>(backend, std::move(published), file,
+                                       kind, architecture);
 }
 
 } // namespace partita

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/cost/ProcessorCosts.h"
+#include "compiler/cost/CostKinds.h"
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/cost/MeasuredCost.h"
@@ -122,75 +122,96 @@ uint64_t getWorkKey(const ClusterWork &work) {
   return std::max<uint64_t>(llvm::xxh3_64bits(text), 1);
 }
 
+/// Devices that are cores of the processor. They have tables of times, which a
+/// file holds that was measured; without one, the speeds of one core with
+/// AVX-512 at about 3 GHz. The file may also hold the measured and the
+/// predicted time of the same work. Then the prediction is multiplied by their
+/// ratio.
+class ProcessorCosts final : public CostModel {
+public:
+  ProcessorCosts(const codegen::Backend &backend,
+                 std::shared_ptr<const MachineFile> measured, int64_t devices,
+                 int64_t threads)
+      : backend(backend), file(std::move(measured)),
+        devices(std::max<int64_t>(devices, 1)), threads(threads) {
+    if (file && threads == 0)
+      this->threads = std::max<int64_t>(file->cores / this->devices, 1);
+  }
+
+  StringRef getName() const override {
+    return file ? StringRef(file->cpu) : StringRef();
+  }
+  int64_t getCores() const override { return file ? file->cores : 0; }
+  StringRef getId() const override {
+    return file ? StringRef(file->id) : StringRef();
+  }
+  int64_t getThreads() const override { return threads; }
+  bool sharesMemory() const override { return true; }
+
+  ClusterTime getClusterTime(const ClusterWork &work,
+                             const StepFootprint &step) const override {
+    if (!file) {
+      double ns = getDefaultNs(work);
+      return {.ns = ns, .modelledNs = ns};
+    }
+    const MeasuredTeam &team = file->getTeam(threads);
+    Contention contention;
+    contention.devices =
+        std::max<int64_t>(std::min(devices, file->cores / threads), 1);
+    if (contention.devices > 1) {
+      contention.compute = team.at(key::kContentionCompute);
+      contention.memory = team.at(key::kContentionMemory);
+      contention.cache =
+          std::min(team.at(key::kContentionCache), double(contention.devices));
+    }
+    ClusterTime time =
+        getMeasuredTime(work, step, team, file->lanes, contention, backend);
+    time.key = getWorkKey(work);
+    if (team.threads == threads)
+      time.ns *= team.getWorkRatio(time.key, devices);
+    return time;
+  }
+
+  using CostModel::getTransferNs;
+  double getTransferNs(int64_t bytes) const override {
+    if (const MeasuredTable *table = findTable(key::kTransfer))
+      return getNsOfBytes(*table, bytes);
+    return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
+  }
+
+  double getCollectiveNs(int64_t sentBytes,
+                         int64_t /*devices*/) const override {
+    if (const MeasuredTable *table = findTable(key::kCollective))
+      return getNsOfBytes(*table, sentBytes);
+    return kCollectiveLatencyNs + sentBytes / kCollectiveBytes * 1e9;
+  }
+
+  double getUnitNs() const override { return file ? kMeasuredUnitNs : kUnitNs; }
+
+private:
+  /// The table of a team, or null if it was not measured.
+  const MeasuredTable *findTable(StringRef name) const {
+    if (!file)
+      return nullptr;
+    const auto &tables = file->getTeam(threads).tables;
+    auto it = tables.find(name.str());
+    return it == tables.end() ? nullptr : &it->second;
+  }
+
+  const codegen::Backend &backend;
+  const std::shared_ptr<const MachineFile> file;
+  const int64_t devices;
+  int64_t threads;
+};
+
 } // namespace
 
-ProcessorCosts::ProcessorCosts(const codegen::Backend &backend,
-                               std::shared_ptr<const MachineFile> file,
-                               int64_t devices, int64_t threads)
-    : backend(backend), file(std::move(file)),
-      devices(std::max<int64_t>(devices, 1)), threads(threads) {
-  if (this->file && threads == 0)
-    this->threads = std::max<int64_t>(this->file->cores / this->devices, 1);
-}
-
-StringRef ProcessorCosts::getName() const {
-  return file ? StringRef(file->cpu) : StringRef();
-}
-
-int64_t ProcessorCosts::getCores() const { return file ? file->cores : 0; }
-
-StringRef ProcessorCosts::getId() const {
-  return file ? StringRef(file->id) : StringRef();
-}
-
-ClusterTime ProcessorCosts::getClusterTime(const ClusterWork &work,
-                                           const StepFootprint &step) const {
-  if (!file) {
-    double ns = getDefaultNs(work);
-    return {.ns = ns, .modelledNs = ns};
-  }
-  const MeasuredTeam &team = file->getTeam(threads);
-  Contention contention;
-  contention.devices =
-      std::max<int64_t>(std::min(devices, file->cores / threads), 1);
-  if (contention.devices > 1) {
-    contention.compute = team.at(key::kContentionCompute);
-    contention.memory = team.at(key::kContentionMemory);
-    contention.cache =
-        std::min(team.at(key::kContentionCache), double(contention.devices));
-  }
-  ClusterTime time =
-      getMeasuredTime(work, step, team, file->lanes, contention, backend);
-  time.key = getWorkKey(work);
-  if (team.threads == threads)
-    time.ns *= team.getWorkRatio(time.key, devices);
-  return time;
-}
-
-/// The table of a team, or null if it was not measured.
-const MeasuredTable *ProcessorCosts::findTable(StringRef name) const {
-  if (!file)
-    return nullptr;
-  const auto &tables = file->getTeam(threads).tables;
-  auto it = tables.find(name.str());
-  return it == tables.end() ? nullptr : &it->second;
-}
-
-double ProcessorCosts::getTransferNs(int64_t bytes) const {
-  if (const MeasuredTable *table = findTable(key::kTransfer))
-    return getNsOfBytes(*table, bytes);
-  return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
-}
-
-double ProcessorCosts::getCollectiveNs(int64_t sentBytes,
-                                       int64_t /*devices*/) const {
-  if (const MeasuredTable *table = findTable(key::kCollective))
-    return getNsOfBytes(*table, sentBytes);
-  return kCollectiveLatencyNs + sentBytes / kCollectiveBytes * 1e9;
-}
-
-double ProcessorCosts::getUnitNs() const {
-  return file ? kMeasuredUnitNs : kUnitNs;
+std::unique_ptr<const CostModel>
+makeProcessorCosts(const codegen::Backend &backend,
+                   std::shared_ptr<const MachineFile> file, int64_t devices,
+                   int64_t threads) {
+  return std::make_unique<ProcessorCosts>(backend, std::move(file), devices,
+                                          threads);
 }
 
 } // namespace partita
