@@ -84,11 +84,9 @@ public:
   std::string match() {
     for (int p = 0; p < static_cast<int>(programs.size()); ++p)
       for (int s = 0; s < static_cast<int>(programs[p].actions.size()); ++s)
-        if (std::string error = enter({p, s}); !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(enter({p, s}));
     for (Key key : order)
-      if (std::string error = matchKey(transfers.at(key)); !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(matchKey(transfers.at(key)));
     return "";
   }
 
@@ -165,9 +163,7 @@ private:
     if (send && !wait)
       return text(send) +
              " has no wait: its bytes could never be written again";
-    if (std::string error = follows(wait, send, "sends it", "send");
-        !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(follows(wait, send, "sends it", "send"));
     return follows(release, recv, "receives it", "recv");
   }
 
@@ -334,8 +330,7 @@ public:
   }
 
   std::string walk() {
-    if (std::string error = matchCollectives(); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(matchCollectives());
     const Summary load = summarise(program.load, 0);
     if (!load.error.empty())
       return program.device + ": load action " + load.error;
@@ -353,8 +348,7 @@ public:
       computed.clear();
       added.clear();
       for (int s = 0; s < static_cast<int>(program.actions.size()); ++s)
-        if (std::string error = execute(s); !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(execute(s));
     }
     return "";
   }
@@ -438,8 +432,7 @@ private:
     if (std::string e = boundsError(whole, address); !e.empty())
       return where(finishOf[index]) + " " + e;
     const Use use{address, address + whole.end, finish.slot, 0};
-    if (std::string error = mayWrite(index, use); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(mayWrite(index, use));
     held.set(use.begin, use.end, {kNoValue, index, 0});
     if (use.begin != use.end)
       outstanding.push_back({use.begin, use.end, keyOf(finish), index});
@@ -807,11 +800,8 @@ private:
     }
     if (starts)
       for (const Use &member : members)
-        if (std::string error = read(index, member, action.micro_batch, {});
-            !error.empty())
-          return error;
-    if (std::string error = mayWrite(index, whole); !error.empty())
-      return error;
+        PARTITA_RETURN_ERROR(read(index, member, action.micro_batch, {}));
+    PARTITA_RETURN_ERROR(mayWrite(index, whole));
     held.set(whole.begin, whole.end, {kNoValue, index, 0});
     if (starts)
       outstanding.push_back({whole.begin, whole.end, keyOf(action), index});
@@ -830,21 +820,14 @@ private:
       const Summary &summary = summaryOf(action);
       if (!summary.error.empty())
         return program.device + ": action " + summary.error;
-      if (std::string error = useStates(index, summary); !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(useStates(index, summary));
       for (const Use &use : summary.reads)
-        if (std::string error = read(index, use, m, summary.adds);
-            !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(read(index, use, m, summary.adds));
       for (const Use &use : summary.written)
-        if (std::string error = mayWrite(index, use); !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(mayWrite(index, use));
       for (const Use &use : summary.left)
-        if (std::string error = compute(index, use.slot, use.instruction);
-            !error.empty())
-          return error;
-      if (std::string error = addToSums(index, summary); !error.empty())
-        return error;
+        PARTITA_RETURN_ERROR(compute(index, use.slot, use.instruction));
+      PARTITA_RETURN_ERROR(addToSums(index, summary));
       leave(summary, m, index);
       return "";
     }
@@ -860,8 +843,7 @@ private:
       Summary summary;
       (slots[action.slot].renewed ? summary.news_read : summary.state_reads)
           .emplace(slots[action.slot].offset, 0);
-      if (std::string error = useStates(index, summary); !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(useStates(index, summary));
     }
     if (!isOutside(action.slot)) {
       const CheckedUse whole{action.slot, 0, slots[action.slot].bytes};
@@ -871,13 +853,10 @@ private:
       use.begin = address;
       use.end = address + whole.end;
       if (getInfo(action.kind).access == SlotAccess::read)
-        if (std::string error = read(index, use, m, {}); !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(read(index, use, m, {}));
       if (getInfo(action.kind).access == SlotAccess::written) {
-        if (std::string error = mayWrite(index, use); !error.empty())
-          return error;
-        if (std::string error = compute(index, action.slot, 0); !error.empty())
-          return error;
+        PARTITA_RETURN_ERROR(mayWrite(index, use));
+        PARTITA_RETURN_ERROR(compute(index, action.slot, 0));
         held.set(use.begin, use.end, {valueReceived(action, index), index, 0});
       }
     }
@@ -890,8 +869,7 @@ private:
       endOutstanding(action, ActionKind::send);
       break;
     case ActionKind::start:
-      if (std::string error = start(index); !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(start(index));
       if (use.begin != use.end)
         outstanding.push_back({use.begin, use.end, keyOf(action), index});
       else if (isState(action.slot))
@@ -1105,18 +1083,14 @@ std::string checkStarted(const std::vector<CheckedProgram> &programs,
 
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names) {
-  if (std::string error = checkStarted(programs, names); !error.empty())
-    return error;
+  PARTITA_RETURN_ERROR(checkStarted(programs, names));
   Progress progress(programs, names);
-  if (std::string error = progress.match(); !error.empty())
-    return error;
-  if (std::string error = progress.run(); !error.empty())
-    return error;
+  PARTITA_RETURN_ERROR(progress.match());
+  PARTITA_RETURN_ERROR(progress.run());
   std::map<int64_t, const CheckedProgram *> writerOf; // of each state
   for (const CheckedProgram &program : programs) {
     Memory memory(program, names);
-    if (std::string error = memory.walk(); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(memory.walk());
     for (int64_t state : memory.writtenStates())
       writerOf[state] = &program;
   }

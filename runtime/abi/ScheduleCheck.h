@@ -58,6 +58,13 @@
 #include <string>
 #include <vector>
 
+/// Returns from a function what a check says is wrong; "" says that nothing is.
+#define PARTITA_RETURN_ERROR(...)                                              \
+  do                                                                           \
+    if (std::string partita_error = (__VA_ARGS__); !partita_error.empty())     \
+      return partita_error;                                                    \
+  while (false)
+
 namespace partita::abi {
 
 /// Bytes of which each micro-batch in flight has its own copy.

@@ -78,8 +78,7 @@ public:
       if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
         return "writes the same elements more than once";
 
-    if (std::string error = kindError(); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(kindError());
     for (int64_t i = 0; i < length(call.post_ops()); ++i)
       if (std::string error = postOpError(*call.post_ops()->Get(i));
           !error.empty())
@@ -146,8 +145,7 @@ private:
 
   /// A whole slot, or the begin of one, as it lies.
   std::string dense(const abi::View *view, bool mayBeTransposed = false) const {
-    if (std::string error = viewError(program, view); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(viewError(program, view));
     if (rank(view) > kMostDimensions)
       return "has more than 12 dimensions";
     int64_t stride = 1;
@@ -214,8 +212,7 @@ private:
       return "has weights of another type than it takes";
     const abi::View *experts = details.experts();
     if (experts)
-      if (std::string error = expertsError(experts, x); !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(expertsError(experts, x));
     const int64_t outer = experts ? 1 : 0; // dimensions before the others
     if (rank(x) != 2 || rank(weights) != 3 + outer ||
         rank(scales) != 2 + outer || rank(result) != 2)
@@ -268,8 +265,7 @@ private:
     for (const abi::View *view : {x, weights, y})
       if (dtype(view) != abi::DType::f32)
         return "has operands of another type than f32";
-    if (std::string error = expertsError(operand(2), x); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(expertsError(operand(2), x));
     if (rank(weights) != 3 || rank(y) != 2 ||
         extent(weights, 2) != extent(x, 1) || extent(y, 0) != extent(x, 0) ||
         extent(y, 1) != extent(weights, 1))
@@ -330,8 +326,7 @@ private:
   }
 
   std::string floats(const abi::View *view) const {
-    if (std::string error = viewError(program, view); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(viewError(program, view));
     if (const abi::DType wanted = floatType(); dtype(view) != wanted)
       return std::string("is not ") + abi::EnumNameDType(wanted);
     return strided(view);
@@ -363,8 +358,7 @@ private:
   /// A view that is combined with the elements of `shape`.
   std::string broadcastError(const abi::View *view,
                              const std::vector<int64_t> &shape) const {
-    if (std::string error = floats(view); !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(floats(view));
     bool fits = rank(view) == static_cast<int64_t>(shape.size());
     for (int64_t i = 0; fits && i < rank(view); ++i)
       fits = extent(view, i) == shape[i] || extent(view, i) == 1;
@@ -440,9 +434,7 @@ private:
           std::tuple(details.dilations(), int64_t(1), "dilations"),
           std::tuple(details.pads_low(), int64_t(0), "pads_low"),
           std::tuple(details.pads_high(), int64_t(0), "pads_high")})
-      if (std::string error = numbers(values, spatial, least, name);
-          !error.empty())
-        return error;
+      PARTITA_RETURN_ERROR(numbers(values, spatial, least, name));
     for (int64_t i = 0; i < spatial; ++i) {
       int64_t reach, room;
       if (!checkedMul(details.dilations()->Get(i), window(i) - 1, reach))
@@ -498,10 +490,7 @@ private:
     const abi::View *input = operand(0);
     if (rank(input) < 3)
       return mismatch();
-    if (std::string error =
-            numbers(pool.window(), rank(input) - 2, 1, "window");
-        !error.empty())
-      return error;
+    PARTITA_RETURN_ERROR(numbers(pool.window(), rank(input) - 2, 1, "window"));
     if (std::string error = spatialError(
             pool, input, result,
             [&](int64_t i) { return pool.window()->Get(i); }, true);

@@ -33,6 +33,15 @@ inline bool inRange(int64_t index, int64_t count) {
   return index >= 0 && index < count;
 }
 
+/// What is wrong with `index` as a place in a list.
+template <typename Vector>
+std::string indexError(const char *names, int64_t index, const Vector *list) {
+  return inRange(index, length(list))
+             ? ""
+             : std::string(names) + " " + number(index) + " of " +
+                   number(length(list));
+}
+
 /// What is wrong with `bytes` as the size of this shape; empty if nothing is.
 inline std::string sizeError(abi::DType dtype, const Longs *shape,
                              int64_t bytes) {

@@ -65,12 +65,9 @@ public:
       if (plan.stages()->Get(i)->program() != -1 &&
           !isProgram(plan.stages()->Get(i)->program()))
         return "stage " + number(i) + " names a program that does not exist";
-    if (std::string e = dimensionsError(); !e.empty())
-      return e;
-    if (std::string e = mixesError(); !e.empty())
-      return e;
-    if (std::string e = devicesError(); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(dimensionsError());
+    PARTITA_RETURN_ERROR(mixesError());
+    PARTITA_RETURN_ERROR(devicesError());
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
       const abi::Channel &channel = *plan.channels()->Get(i);
       if (!isProgram(channel.source()) || !isProgram(channel.target()) ||
@@ -86,8 +83,7 @@ public:
     for (int64_t i = 0; i < length(plan.programs()); ++i)
       if (std::string e = programError(plan, static_cast<int>(i)); !e.empty())
         return "program " + number(i) + ": " + e;
-    if (std::string e = stepSequencesError(); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(stepSequencesError());
     return storesError();
   }
 
@@ -152,8 +148,7 @@ private:
   /// Each coordinate has one device of each program.
   std::string devicesError() const {
     int64_t size;
-    if (std::string e = meshError(size); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(meshError(size));
     std::set<std::vector<int64_t>> places; // program, coordinate
     std::vector<int64_t> devices(static_cast<size_t>(length(plan.programs())));
     for (const abi::Device *device : *plan.devices()) {
@@ -237,11 +232,9 @@ private:
     if (!inRange(static_cast<int>(state.role()),
                  static_cast<int>(abi::StateRole::MAX) + 1))
       return "has an unknown role";
-    if (std::string e = sizeError(state.dtype(), state.shape(), state.bytes());
-        !e.empty())
-      return e;
-    if (std::string e = cutsError(plan, state); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(
+        sizeError(state.dtype(), state.shape(), state.bytes()));
+    PARTITA_RETURN_ERROR(cutsError(plan, state));
     // Each micro-batch has one of its own, on each replica.
     int64_t devices = 0, bytes = 0;
     if (!checkedMul(plan.micro_batches(),
@@ -252,9 +245,8 @@ private:
       return "has impossibly many micro-batches or sequences";
     if (state.weight() == -1)
       return "";
-    if (!inRange(state.weight(), length(plan.weights())))
-      return "begins with weight " + number(state.weight()) + " of " +
-             number(length(plan.weights()));
+    PARTITA_RETURN_ERROR(
+        indexError("begins with weight", state.weight(), plan.weights()));
     const abi::Weight &initial = *plan.weights()->Get(state.weight());
     if (initial.dtype() != state.dtype() || initial.bytes() != state.bytes())
       return "begins with a weight of another type or size";
@@ -382,10 +374,8 @@ private:
   }
 
   std::string weightError(const abi::Weight &weight) const {
-    if (std::string e =
-            sizeError(weight.dtype(), weight.shape(), weight.bytes());
-        !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(
+        sizeError(weight.dtype(), weight.shape(), weight.bytes()));
     int64_t end;
     if (weight.offset() < 0 ||
         !checkedAdd(weight.offset(), weight.bytes(), end))

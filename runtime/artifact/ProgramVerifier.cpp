@@ -39,8 +39,7 @@ public:
     for (int64_t i = 0; i < length(program.frames()); ++i)
       if (std::string e = frameError(*program.frames()->Get(i)); !e.empty())
         return "frame " + number(i) + " " + e;
-    if (std::string e = sequencesError(); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(sequencesError());
     for (int64_t i = 0; i < length(program.slots()); ++i)
       if (std::string e = slotError(*program.slots()->Get(i)); !e.empty())
         return "slot " + number(i) + " " + e;
@@ -96,9 +95,8 @@ private:
   std::string laneError(const abi::Slot &slot) const {
     if (slot.sum() == -1)
       return "";
-    if (!inRange(slot.sum(), length(program.slots())))
-      return "is a lane of slot " + number(slot.sum()) + " of " +
-             number(length(program.slots()));
+    PARTITA_RETURN_ERROR(
+        indexError("is a lane of slot", slot.sum(), program.slots()));
     const abi::Slot &sum = *program.slots()->Get(slot.sum());
     if (slot.span() != abi::Span::sum || slot.space() != abi::Space::arena ||
         sum.span() != abi::Span::sum || sum.space() != abi::Space::frame ||
@@ -122,9 +120,7 @@ private:
   std::string membersError(const abi::Slot &slot) const {
     for (int64_t i = 0; i < length(slot.members()); ++i) {
       const int joined = slot.members()->Get(i);
-      if (!inRange(joined, length(program.slots())))
-        return "joins slot " + number(joined) + " of " +
-               number(length(program.slots()));
+      PARTITA_RETURN_ERROR(indexError("joins slot", joined, program.slots()));
       const abi::Slot &member = *program.slots()->Get(joined);
       if (slot.space() != abi::Space::arena ||
           member.space() != abi::Space::arena || length(member.members()) ||
@@ -138,9 +134,7 @@ private:
   }
 
   std::string slotError(const abi::Slot &slot) const {
-    if (std::string e = sizeError(slot.dtype(), slot.shape(), slot.bytes());
-        !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(sizeError(slot.dtype(), slot.shape(), slot.bytes()));
     if (!inRange(static_cast<int>(slot.span()),
                  static_cast<int>(abi::Span::MAX) + 1))
       return "has an unknown span";
@@ -149,8 +143,7 @@ private:
     if (slot.span() != abi::Span::micro_batch &&
         slot.space() != abi::Space::arena && !hasLanes)
       return "holds a value for a whole step, and is not in the arena";
-    if (std::string e = laneError(slot); !e.empty())
-      return e;
+    PARTITA_RETURN_ERROR(laneError(slot));
     if (slot.span() == abi::Span::sum && !plan.full_steps())
       return "sums micro-batches up, in a plan whose steps may lack some";
     if (slot.space() != abi::Space::frame && slot.frame() != -1)
@@ -160,25 +153,22 @@ private:
       return regionError(slot.offset(), slot.bytes(), program.arena_bytes(),
                          "arena");
     case abi::Space::frame:
-      if (!inRange(slot.frame(), length(program.frames())))
-        return "names frame " + number(slot.frame()) + " of " +
-               number(length(program.frames()));
+      PARTITA_RETURN_ERROR(
+          indexError("names frame", slot.frame(), program.frames()));
       return regionError(slot.offset(), slot.bytes(),
                          program.frames()->Get(slot.frame())->bytes(), "frame");
     case abi::Space::constant:
       return regionError(slot.offset(), slot.bytes(), program.constant_bytes(),
                          "constant region");
     case abi::Space::weight:
-      if (!inRange(slot.offset(), length(plan.weights())))
-        return "names weight " + number(slot.offset()) + " of " +
-               number(length(plan.weights()));
+      PARTITA_RETURN_ERROR(
+          indexError("names weight", slot.offset(), plan.weights()));
       if (plan.weights()->Get(slot.offset())->bytes() != slot.bytes())
         return "has another size than its weight";
       return "";
     case abi::Space::state:
-      if (!inRange(slot.offset(), length(plan.states())))
-        return "names state " + number(slot.offset()) + " of " +
-               number(length(plan.states()));
+      PARTITA_RETURN_ERROR(
+          indexError("names state", slot.offset(), plan.states()));
       if (partBytes(*plan.states()->Get(slot.offset())) != slot.bytes())
         return "has another size than its state";
       return "";
@@ -199,9 +189,9 @@ private:
     return inRange(slot, length(program.slots()));
   }
 
-  std::string noSlot(int64_t slot) const {
-    return "names slot " + number(slot) + " of " +
-           number(length(program.slots()));
+  /// Of a slot that must be there.
+  std::string slotIndexError(int64_t slot) const {
+    return indexError("names slot", slot, program.slots());
   }
 
   /// Whether an action may write there.
@@ -277,9 +267,8 @@ private:
   }
 
   std::string dispatchError(const abi::Dispatch &dispatch) const {
-    if (!inRange(dispatch.kernel(), length(plan.kernels())))
-      return "names kernel " + number(dispatch.kernel()) + " of " +
-             number(length(plan.kernels()));
+    PARTITA_RETURN_ERROR(
+        indexError("names kernel", dispatch.kernel(), plan.kernels()));
     const abi::Kernel &kernel = *plan.kernels()->Get(dispatch.kernel());
     for (const abi::Device *device : *plan.devices())
       if (device->program() == index &&
@@ -288,8 +277,7 @@ private:
                (kernel.launch() ? "a" : "no") + " launch, on device " +
                quoted(device->name());
     for (int64_t i = 0; i < length(dispatch.operands()); ++i)
-      if (!isSlot(dispatch.operands()->Get(i)))
-        return noSlot(dispatch.operands()->Get(i));
+      PARTITA_RETURN_ERROR(slotIndexError(dispatch.operands()->Get(i)));
     if (dispatch.results() < 1 ||
         dispatch.results() > length(dispatch.operands()))
       return "has " + number(dispatch.results()) + " results among " +
@@ -327,9 +315,8 @@ private:
   }
 
   std::string unitError(const abi::Unit &unit) const {
-    if (!inRange(unit.stage(), length(plan.stages())))
-      return "names stage " + number(unit.stage()) + " of " +
-             number(length(plan.stages()));
+    PARTITA_RETURN_ERROR(
+        indexError("names stage", unit.stage(), plan.stages()));
     for (int64_t i = 0; i < length(unit.instructions()); ++i)
       if (std::string e = instructionError(unit.instructions()->Get(i), false);
           !e.empty())
@@ -348,8 +335,8 @@ private:
     if (action.slot != -1 && info.access == abi::SlotAccess::none)
       return "names slot " + number(action.slot) + ", but an action '" +
              info.name + "' has none";
-    if (action.slot != -1 && !isSlot(action.slot))
-      return noSlot(action.slot);
+    if (action.slot != -1)
+      PARTITA_RETURN_ERROR(slotIndexError(action.slot));
     if (action.slot != -1 && info.access == abi::SlotAccess::written &&
         !isWritable(*program.slots()->Get(action.slot)))
       return "writes slot " + number(action.slot) + ", which is read only";
@@ -360,17 +347,14 @@ private:
              ", a state, in a plan for several sequences";
     switch (info.subject) {
     case abi::ActionSubject::unit:
-      return inRange(action.subject, length(program.units()))
-                 ? ""
-                 : "runs unit " + number(action.subject) + " of " +
-                       number(length(program.units()));
+      return indexError("runs unit", action.subject, program.units());
     case abi::ActionSubject::sent_channel:
     case abi::ActionSubject::received_channel:
       return transferError(action, info);
     case abi::ActionSubject::input:
-      return portError(action, plan.inputs(), "input ");
+      return portError(action, plan.inputs(), "names input");
     case abi::ActionSubject::output:
-      return portError(action, plan.outputs(), "output ");
+      return portError(action, plan.outputs(), "names output");
     case abi::ActionSubject::collective:
       return collectiveError(action);
     case abi::ActionSubject::check:
@@ -381,9 +365,8 @@ private:
 
   std::string transferError(const abi::ProgramAction &action,
                             const abi::ActionInfo &info) const {
-    if (!inRange(action.subject, length(plan.channels())))
-      return "uses channel " + number(action.subject) + " of " +
-             number(length(plan.channels()));
+    PARTITA_RETURN_ERROR(
+        indexError("uses channel", action.subject, plan.channels()));
     const abi::Channel &channel = *plan.channels()->Get(action.subject);
     const bool sends = info.subject == abi::ActionSubject::sent_channel;
     if ((sends ? channel.source() : channel.target()) != index)
@@ -400,16 +383,14 @@ private:
   }
 
   std::string collectiveError(const abi::ProgramAction &action) const {
-    if (!inRange(action.subject, length(plan.collectives())))
-      return "names collective " + number(action.subject) + " of " +
-             number(length(plan.collectives()));
+    PARTITA_RETURN_ERROR(
+        indexError("names collective", action.subject, plan.collectives()));
     const abi::Collective &collective =
         *plan.collectives()->Get(action.subject);
     if (collective.program() != index)
       return "names collective " + number(action.subject) +
              ", which is another program's";
-    if (action.slot == -1)
-      return noSlot(action.slot);
+    PARTITA_RETURN_ERROR(slotIndexError(action.slot));
     const bool starts = action.kind == abi::ActionKind::start;
     using Kind = abi::CollectiveKind;
     const bool isWhole =
@@ -427,11 +408,9 @@ private:
   }
 
   std::string checkError(const abi::ProgramAction &action) const {
-    if (!inRange(action.subject, length(plan.checks())))
-      return "names check " + number(action.subject) + " of " +
-             number(length(plan.checks()));
-    if (action.slot == -1)
-      return noSlot(action.slot);
+    PARTITA_RETURN_ERROR(
+        indexError("names check", action.subject, plan.checks()));
+    PARTITA_RETURN_ERROR(slotIndexError(action.slot));
     const abi::Check &check = *plan.checks()->Get(action.subject);
     const abi::Slot &slot = *program.slots()->Get(action.slot);
     if (slot.dtype() != abi::DType::i64 ||
@@ -444,13 +423,10 @@ private:
   std::string
   portError(const abi::ProgramAction &action,
             const flatbuffers::Vector<flatbuffers::Offset<abi::Port>> *ports,
-            const char *what) const {
-    if (!inRange(action.subject, length(ports)))
-      return std::string("names ") + what + number(action.subject) + " of " +
-             number(length(ports));
+            const char *names) const {
+    PARTITA_RETURN_ERROR(indexError(names, action.subject, ports));
     const abi::Port &port = *ports->Get(action.subject);
-    if (action.slot == -1)
-      return noSlot(action.slot);
+    PARTITA_RETURN_ERROR(slotIndexError(action.slot));
     const abi::Slot &slot = *program.slots()->Get(action.slot);
     if (slot.dtype() != port.dtype() ||
         slot.bytes() != elementCount(port.shape()) * elementBytes(port.dtype()))
