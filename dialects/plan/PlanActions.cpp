@@ -10,46 +10,33 @@
 using namespace mlir;
 using namespace partita::plan;
 
-// Every kind of action is an op of this dialect.
-#define PARTITA_ACTION(name, op, subject, access)                              \
-  static_assert(op::kActionKind == partita::abi::ActionKind::name);
-#include "runtime/abi/Actions.def"
-#undef PARTITA_ACTION
+/// It has a slot unless its kind uses none, and a number unless its subject has
+/// a symbol.
+template <typename OpT>
+static void create(OpBuilder &builder, Location loc, int64_t microBatch,
+                   StringRef subject, int64_t port, Value slot) {
+  using Subject = partita::abi::ActionSubject;
+  constexpr partita::abi::ActionInfo info = getInfo(OpT::kActionKind);
+  if constexpr (info.access == partita::abi::SlotAccess::none)
+    OpT::create(builder, loc, subject, microBatch);
+  else if constexpr (info.subject == Subject::input ||
+                     info.subject == Subject::output ||
+                     info.subject == Subject::check)
+    OpT::create(builder, loc, port, microBatch, slot);
+  else
+    OpT::create(builder, loc, subject, microBatch, slot);
+}
 
 void partita::plan::createAction(OpBuilder &builder, Location loc,
                                  abi::ActionKind kind, int64_t microBatch,
                                  StringRef subject, int64_t port, Value slot) {
   switch (kind) {
-  case abi::ActionKind::run:
-    RunOp::create(builder, loc, subject, microBatch);
-    return;
-  case abi::ActionKind::send:
-    SendOp::create(builder, loc, subject, microBatch, slot);
-    return;
-  case abi::ActionKind::recv:
-    RecvOp::create(builder, loc, subject, microBatch, slot);
-    return;
-  case abi::ActionKind::release:
-    ReleaseOp::create(builder, loc, subject, microBatch);
-    return;
-  case abi::ActionKind::wait:
-    WaitOp::create(builder, loc, subject, microBatch);
-    return;
-  case abi::ActionKind::load_input:
-    LoadInputOp::create(builder, loc, port, microBatch, slot);
-    return;
-  case abi::ActionKind::store_output:
-    StoreOutputOp::create(builder, loc, port, microBatch, slot);
-    return;
-  case abi::ActionKind::start:
-    StartOp::create(builder, loc, subject, microBatch, slot);
-    return;
-  case abi::ActionKind::finish:
-    FinishOp::create(builder, loc, subject, microBatch, slot);
-    return;
-  case abi::ActionKind::examine:
-    ExamineOp::create(builder, loc, port, microBatch, slot);
-    return;
+#define PARTITA_ACTION(name, op, subjectKind, access)                          \
+  case abi::ActionKind::name:                                                  \
+    static_assert(op::kActionKind == abi::ActionKind::name);                   \
+    return create<op>(builder, loc, microBatch, subject, port, slot);
+#include "runtime/abi/Actions.def"
+#undef PARTITA_ACTION
   }
 }
 
@@ -86,8 +73,7 @@ static LogicalResult verifyChannel(ActionOpInterface action,
   if (info.access == partita::abi::SlotAccess::none)
     return success();
   Value slot = action.getActionSlot();
-  int64_t bytes =
-      slot ? getByteSize(cast<SlotType>(slot.getType()).getTensor()) : 0;
+  int64_t bytes = slot ? cast<SlotType>(slot.getType()).getByteSize() : 0;
   if (bytes != static_cast<int64_t>(channel.getBytes()))
     return action->emitOpError("(C2) has a slot of ")
            << bytes << " bytes, channel " << name << " carries "
@@ -157,7 +143,7 @@ static LogicalResult verifyPort(Operation *op, PortKind kind, int64_t index,
     if (!port || port.getKind() != kind || seen++ != index)
       continue;
     int64_t bytes = getByteSize(cast<RankedTensorType>(port.getType()));
-    int64_t held = getByteSize(cast<SlotType>(slot.getType()).getTensor());
+    int64_t held = cast<SlotType>(slot.getType()).getByteSize();
     if (bytes != held)
       return op->emitOpError("(C1) has a slot of ")
              << held << " bytes, port '" << port.getPortName() << "' has "

@@ -7,6 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Calls.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -14,6 +15,86 @@
 
 using namespace mlir;
 using namespace partita::plan;
+
+//===----------------------------------------------------------------------===//
+// How PlanAttrs.td reads and writes what MLIR has no text for
+//===----------------------------------------------------------------------===//
+
+namespace partita::plan {
+namespace {
+
+FailureOr<Number> parseNumber(AsmParser &parser) {
+  llvm::APFloat number(0.0);
+  if (parser.parseFloat(llvm::APFloat::IEEEdouble(), number))
+    return failure();
+  return Number(number.convertToDouble());
+}
+
+FailureOr<bool> parseFlag(AsmParser &parser) {
+  if (succeeded(parser.parseOptionalKeyword("true")))
+    return true;
+  if (parser.parseKeyword("false"))
+    return failure();
+  return false;
+}
+
+/// A list in brackets.
+template <typename T, typename Parse>
+FailureOr<SmallVector<T>> parseBracketed(AsmParser &parser, Parse parse) {
+  SmallVector<T> values;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parse(values.emplace_back());
+      }))
+    return failure();
+  return values;
+}
+
+FailureOr<SmallVector<int64_t>> parseInts(AsmParser &parser) {
+  return parseBracketed<int64_t>(
+      parser, [&](int64_t &value) { return parser.parseInteger(value); });
+}
+void printInts(AsmPrinter &printer, ArrayRef<int64_t> values) {
+  printer << '[';
+  llvm::interleaveComma(values, printer.getStream());
+  printer << ']';
+}
+
+/// An attribute with its name, such as `#plan.view<...>`.
+template <typename AttrT> FailureOr<AttrT> parseWhole(AsmParser &parser) {
+  AttrT value;
+  if (parser.parseAttribute(value))
+    return failure();
+  return value;
+}
+
+template <typename AttrT>
+FailureOr<SmallVector<AttrT>> parseList(AsmParser &parser) {
+  return parseBracketed<AttrT>(
+      parser, [&](AttrT &value) { return parser.parseAttribute(value); });
+}
+template <typename AttrT>
+void printList(AsmPrinter &printer, ArrayRef<AttrT> values) {
+  printer << '[';
+  llvm::interleaveComma(values, printer.getStream(),
+                        [&](AttrT value) { printer << Attribute(value); });
+  printer << ']';
+}
+
+/// A name of an enum.
+template <typename EnumT, typename Symbolize>
+FailureOr<EnumT> parseWord(AsmParser &parser, StringRef what,
+                           Symbolize symbolize) {
+  StringRef keyword;
+  const SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  if (std::optional<EnumT> parsed = symbolize(keyword))
+    return *parsed;
+  return parser.emitError(loc) << "unknown " << what << " '" << keyword << "'";
+}
+
+} // namespace
+} // namespace partita::plan
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/plan/PlanAttrs.cpp.inc"
@@ -29,41 +110,27 @@ void PlanDialect::registerAttributes() {
 // CallAttr
 //===----------------------------------------------------------------------===//
 
-/// Whether a kind of call has such details; null: none.
-static bool fits(CallKind kind, Attribute details) {
-  switch (kind) {
-  case CallKind::dot:
-  case CallKind::update_slice:
-  case CallKind::expert_dot:
-  case CallKind::expert_outer:
-    return !details;
-  case CallKind::conv:
-  case CallKind::conv_dx:
-  case CallKind::conv_dw:
-    return isa_and_nonnull<ConvAttr>(details);
-  case CallKind::pool_max:
-  case CallKind::pool_avg:
-    return isa_and_nonnull<PoolAttr>(details);
-  case CallKind::attention:
-    return isa_and_nonnull<AttentionAttr>(details);
-  case CallKind::recurrent:
-    return isa_and_nonnull<RecurrentAttr>(details);
-  case CallKind::top_k:
-    return isa_and_nonnull<TopKAttr>(details);
-  case CallKind::scan:
-  case CallKind::scatter:
-    return isa_and_nonnull<CombineAttr>(details);
-  case CallKind::packed_dot:
-    return isa_and_nonnull<PackedDotAttr>(details);
-  }
-  return false;
+/// The table of the artifact that has such details; nothing if none has.
+static std::optional<partita::abi::CallDetails> getTable(Attribute details) {
+  using partita::abi::CallDetails;
+  if (!details)
+    return CallDetails::NONE;
+  return llvm::TypeSwitch<Attribute, std::optional<CallDetails>>(details)
+      .Case([](ConvAttr) { return CallDetails::Conv; })
+      .Case([](PoolAttr) { return CallDetails::Pool; })
+      .Case([](AttentionAttr) { return CallDetails::Attention; })
+      .Case([](RecurrentAttr) { return CallDetails::Recurrent; })
+      .Case([](TopKAttr) { return CallDetails::TopK; })
+      .Case([](CombineAttr) { return CallDetails::Combination; })
+      .Case([](PackedDotAttr) { return CallDetails::PackedDot; })
+      .Default([](Attribute) { return std::nullopt; });
 }
 
 LogicalResult
 CallAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                  CallKind kind, ArrayRef<ViewAttr> /*operands*/,
                  Attribute details, ArrayRef<PostOpAttr> /*postOps*/) {
-  if (fits(kind, details))
+  if (getTable(details) == partita::abi::detailsOf(kind))
     return success();
   return emitError() << "a call of kind " << stringifyCallKind(kind)
                      << " has no such details: " << details;

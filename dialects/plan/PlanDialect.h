@@ -9,9 +9,8 @@
 #define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 
 #include "dialects/nn/NNDialect.h"
-#include "dialects/plan/AbiEnums.h"
-#include "dialects/plan/Fields.h"
 #include "runtime/abi/Actions.h"
+#include "runtime/abi/plan_generated.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +19,9 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Hashing.h"
+
+#include <optional>
 
 namespace partita::plan {
 
@@ -34,6 +36,60 @@ inline constexpr llvm::StringLiteral kTrainingAttr = "plan.training";
 inline constexpr llvm::StringLiteral kMemoryPartsAttr = "plan.memory_parts";
 
 using nn::getByteSize;
+
+// What slots, collectives and library calls are made of is named once, in
+// runtime/abi/plan.fbs. The plan dialect's attributes hold those values, and
+// print and read their names.
+
+/// The value among `values` with this name, or nothing.
+template <typename EnumT, size_t count>
+std::optional<EnumT> symbolizeAmong(const EnumT (&values)[count],
+                                    const char *(*getName)(EnumT),
+                                    llvm::StringRef name) {
+  for (EnumT value : values)
+    if (name == getName(value))
+      return value;
+  return std::nullopt;
+}
+
+#define PARTITA_ABI_ENUM(type)                                                 \
+  using abi::type;                                                             \
+  inline llvm::StringRef stringify##type(type value) {                         \
+    return abi::EnumName##type(value);                                         \
+  }                                                                            \
+  inline std::optional<type> symbolize##type(llvm::StringRef name) {           \
+    return symbolizeAmong(abi::EnumValues##type(), abi::EnumName##type, name); \
+  }
+
+PARTITA_ABI_ENUM(CallKind)
+PARTITA_ABI_ENUM(Cell)
+PARTITA_ABI_ENUM(CollectionKind)
+PARTITA_ABI_ENUM(CollectiveKind)
+PARTITA_ABI_ENUM(Combine)
+PARTITA_ABI_ENUM(GateFunctionKind)
+PARTITA_ABI_ENUM(PostOpKind)
+PARTITA_ABI_ENUM(Reduction)
+PARTITA_ABI_ENUM(Space)
+PARTITA_ABI_ENUM(Span)
+
+#undef PARTITA_ABI_ENUM
+
+/// A double as a parameter: equal if its bits are.
+struct Number {
+  explicit Number(double value = 0) : value(value) {}
+  operator double() const { return value; }
+
+  double value;
+};
+inline uint64_t bitsOf(const Number &number) {
+  return llvm::bit_cast<uint64_t>(number.value);
+}
+inline llvm::hash_code hash_value(const Number &number) {
+  return llvm::hash_value(bitsOf(number));
+}
+inline bool operator==(const Number &a, const Number &b) {
+  return bitsOf(a) == bitsOf(b);
+}
 
 } // namespace partita::plan
 

@@ -34,8 +34,10 @@ def Plan_InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
     that it writes, it reads them before it writes them.
   }];
   let methods = [
-    InterfaceMethod<"Slots it reads.", "::mlir::ValueRange", "getInstructionReads">,
-    InterfaceMethod<"Slots it writes.", "::mlir::ValueRange", "getInstructionWrites">,
+    InterfaceMethod<"Slots it reads: the first operand, unless it says otherwise.", "::mlir::ValueRange",
+      "getInstructionReads", (ins), "", "return $_op.getOperation()->getOperands().take_front();">,
+    InterfaceMethod<"Slots it writes: the other operands, unless it says otherwise.", "::mlir::ValueRange",
+      "getInstructionWrites", (ins), "", "return $_op.getOperation()->getOperands().drop_front();">,
     InterfaceMethod<"Pairs of a read and a written slot that may share their bytes.",
       "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "getInstructionInPlace", (ins), "", "return {};">
   ];

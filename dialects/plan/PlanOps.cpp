@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -14,7 +15,6 @@ using namespace partita::plan;
 
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
-#include "dialects/support/Try.h"
 
 //===----------------------------------------------------------------------===//
 // The whole
@@ -212,9 +212,7 @@ LogicalResult FrameOp::verify() {
   return success();
 }
 
-int64_t SlotOp::getByteSize() {
-  return ::partita::plan::getByteSize(getSlot().getType().getTensor());
-}
+int64_t SlotOp::getByteSize() { return getSlot().getType().getByteSize(); }
 
 /// C5
 LogicalResult SlotOp::verifyLane() {
@@ -353,13 +351,6 @@ SmallVector<std::pair<Value, Value>> CallOp::getInstructionInPlace() {
   return getInPlaceSlots(getCall(), getInputs(), getOutputs());
 }
 
-ValueRange CopyOp::getInstructionReads() {
-  return getOperation()->getOperands().take_front();
-}
-ValueRange CopyOp::getInstructionWrites() {
-  return getOperation()->getOperands().drop_front();
-}
-
 LogicalResult CallOp::verify() {
   auto check = [&](ViewAttr view) -> LogicalResult {
     if (!view)
@@ -394,21 +385,12 @@ LogicalResult CallOp::verify() {
 }
 
 LogicalResult CopyOp::verify() {
-  int64_t from = ::partita::plan::getByteSize(
-      cast<SlotType>(getSource().getType()).getTensor());
-  int64_t to = ::partita::plan::getByteSize(
-      cast<SlotType>(getDestination().getType()).getTensor());
+  int64_t from = getSource().getType().getByteSize(),
+          to = getDestination().getType().getByteSize();
   if (from != to)
     return emitOpError("(C1) copies ")
            << from << " bytes into a slot of " << to << " bytes";
   return success();
-}
-
-ValueRange SliceOp::getInstructionReads() {
-  return getOperation()->getOperands().take_front();
-}
-ValueRange SliceOp::getInstructionWrites() {
-  return getOperation()->getOperands().drop_front();
 }
 
 LogicalResult SliceOp::verify() {

@@ -22,6 +22,7 @@ def Plan_SlotType : TypeDef<Plan_Dialect, "Slot"> {
   let summary = "bytes of a device that hold a dense row-major tensor";
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
+  let extraClassDeclaration = "int64_t getByteSize() const { return ::partita::nn::getByteSize(getTensor()); }";
 }
 
 def Plan_FrameType : TypeDef<Plan_Dialect, "Frame"> {
@@ -448,29 +449,30 @@ def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments,
 // `predicted_ns` is the predicted time. `modelled_ns` is the time by the rates of
 // the machine alone. `work_key` is the key of the work, which is the same in
 // every plan (0: not known).
-class Plan_Instruction<string mnemonic, list<Trait> traits = []>
-    : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
-        DeclareOpInterfaceMethods<Plan_InstructionOpInterface>], traits)>;
+class Plan_Instruction<string mnemonic>
+    : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, Plan_InstructionOpInterface]>;
 
-// The instruction of a cluster. The cluster's lowering says which slots may
-// share bytes.
-class Plan_ClusterInstruction<string mnemonic>
+// The instruction of a cluster. The cluster's lowering, which is its first
+// argument and is shown first, says which slots may share bytes.
+class Plan_ClusterInstruction<string mnemonic, dag lowering, string shown>
     : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, AttrSizedOperandSegments,
-        DeclareOpInterfaceMethods<Plan_InstructionOpInterface, ["getInstructionInPlace"]>]>;
-
-def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch"> {
-  let summary = "a compiled kernel on slots";
-  let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
+        DeclareOpInterfaceMethods<Plan_InstructionOpInterface,
+            ["getInstructionReads", "getInstructionWrites", "getInstructionInPlace"]>]> {
+  let arguments = !con(lowering, (ins Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
     DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$modelled_ns,
-    DefaultValuedAttr<I64Attr, "0">:$work_key);
-  let assemblyFormat = [{
-    $kernel `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
+    DefaultValuedAttr<I64Attr, "0">:$work_key));
+  let assemblyFormat = shown # [{ `(` $inputs `)` `->` `(` $outputs `)`
+    `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)
   }];
 }
 
-def Plan_CallOp : Plan_ClusterInstruction<"call"> {
+def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch", (ins Plan_KernelAttr:$kernel), "$kernel"> {
+  let summary = "a compiled kernel on slots";
+}
+
+def Plan_CallOp : Plan_ClusterInstruction<"call", (ins Plan_CallAttr:$call), "$call"> {
   let summary = "a library call on slots";
   let description = [{
     The views of `call` number the inputs first, and then the outputs.
@@ -478,14 +480,6 @@ def Plan_CallOp : Plan_ClusterInstruction<"call"> {
     Constraints:
     * (C1) every view names an input or an output.
     * (C2) every view stays within the bytes of its slot.
-  }];
-  let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
-    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$modelled_ns,
-    DefaultValuedAttr<I64Attr, "0">:$work_key);
-  let assemblyFormat = [{
-    $call `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
-    attr-dict `:` functional-type($inputs, $outputs)
   }];
   let hasVerifier = 1;
 }
