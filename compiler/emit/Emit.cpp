@@ -7,23 +7,144 @@
 
 #include "compiler/emit/Emit.h"
 
-#include "compiler/emit/ArtifactFile.h"
 #include "compiler/emit/PlanWriter.h"
 #include "compiler/emit/WeightTable.h"
 #include "dialects/support/Try.h"
 #include "runtime/abi/GpuUses.h"
+#include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
+#include "runtime/files/NewFile.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstring>
 #include <xxhash.h>
 
 using namespace mlir;
 
 namespace partita::emit {
+namespace {
+
+/// An artifact, written whole or not. `commit` gives the file its name when it
+/// is complete and on the disk. Without `commit` no file is left. After an
+/// error all calls do nothing.
+class ArtifactFile {
+public:
+  ArtifactFile(StringRef path, unsigned sectionCount)
+      : path(path), sectionCount(sectionCount) {
+    // A rename would put a file in the place of /dev/null.
+    if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
+      error = llvm::sys::fs::is_directory(path)
+                  ? "it is a folder"
+                  : "something that is not a file has this name";
+      return;
+    }
+    if (std::error_code code = file.create(this->path)) {
+      fail(code);
+      return;
+    }
+    temporary = file.temporary();
+    if (!temporary.empty())
+      llvm::sys::RemoveFileOnSignal(temporary);
+    stream = std::make_unique<llvm::raw_fd_ostream>(file.descriptor(),
+                                                    /*shouldClose=*/false);
+    writeZeros(sizeof(abi::FileHeader) +
+               sectionCount * sizeof(abi::SectionEntry));
+  }
+
+  ~ArtifactFile() {
+    if (stream) {
+      stream->flush();
+      stream->clear_error();
+      stream.reset();
+    }
+    if (!temporary.empty())
+      llvm::sys::DontRemoveFileOnSignal(temporary);
+  }
+
+  /// Begins a section of that kind, level or architecture, and plan.
+  void beginSection(abi::SectionEntry entry) {
+    if (hasError())
+      return;
+    uint64_t offset = llvm::alignTo(stream->tell(), abi::kSectionAlignment);
+    writeZeros(offset - stream->tell());
+    entry.offset = offset;
+    sections.push_back(entry);
+  }
+
+  void write(StringRef bytes) {
+    if (hasError())
+      return;
+    *stream << bytes;
+    if (stream->has_error())
+      fail(stream->error());
+  }
+
+  void writeZeros(uint64_t count) {
+    static const char zeros[4096] = {};
+    for (; count > 0 && !hasError();) {
+      uint64_t piece = std::min<uint64_t>(count, sizeof(zeros));
+      write(StringRef(zeros, piece));
+      count -= piece;
+    }
+  }
+
+  void endSection(uint64_t hash) {
+    if (hasError())
+      return;
+    sections.back().bytes = stream->tell() - sections.back().offset;
+    sections.back().hash = hash;
+  }
+
+  /// Writes header and table, synchronises and renames.
+  void commit() {
+    if (hasError())
+      return;
+    abi::FileHeader header;
+    std::memset(&header, 0, sizeof(header));
+    std::memcpy(header.magic, abi::kMagic, sizeof(header.magic));
+    header.version = abi::kVersion;
+    header.section_count = sectionCount;
+    header.file_bytes = stream->tell();
+    header.table_hash =
+        XXH3_64bits(sections.data(), sections.size() * sizeof(sections[0]));
+    header.header_hash =
+        XXH3_64bits(&header, offsetof(abi::FileHeader, header_hash));
+    stream->pwrite(reinterpret_cast<const char *>(&header), sizeof(header), 0);
+    stream->pwrite(reinterpret_cast<const char *>(sections.data()),
+                   sections.size() * sizeof(sections[0]), sizeof(header));
+    stream->flush();
+    if (stream->has_error())
+      return fail(stream->error());
+    if (std::error_code code = file.commit(/*sync=*/true))
+      return fail(code);
+  }
+
+  bool hasError() const { return !error.empty(); }
+  const std::string &errorText() const { return error; }
+
+private:
+  void fail(std::error_code code) {
+    if (error.empty())
+      error = code.message();
+  }
+
+  std::string path;
+  files::NewFile file;
+  std::string temporary; ///< empty: no signal leaves anything
+  std::unique_ptr<llvm::raw_fd_ostream> stream;
+  unsigned sectionCount;
+  std::vector<abi::SectionEntry> sections;
+  std::string error;
+};
+
+} // namespace
 
 /// Hashes every weight, and writes those that lie inside the artifact.
 static LogicalResult writeWeights(WeightTable &weights, ArtifactFile &file) {

@@ -26,47 +26,33 @@ namespace partita::emit {
 namespace {
 
 std::optional<abi::DType> getDType(Type type) {
-  if (type.isF32())
-    return abi::DType::f32;
-  if (type.isF64())
-    return abi::DType::f64;
-  if (type.isF16())
-    return abi::DType::f16;
-  if (type.isBF16())
-    return abi::DType::bf16;
-  if (isa<Float8E4M3FNType>(type))
-    return abi::DType::f8e4m3fn;
-  if (isa<Float8E4M3FNUZType>(type))
-    return abi::DType::f8e4m3fnuz;
-  if (isa<Float8E5M2Type>(type))
-    return abi::DType::f8e5m2;
-  if (isa<Float8E5M2FNUZType>(type))
-    return abi::DType::f8e5m2fnuz;
-  if (isa<Float8E8M0FNUType>(type))
-    return abi::DType::f8e8m0;
-  if (isa<Float4E2M1FNType>(type))
-    return abi::DType::f4e2m1;
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return std::nullopt;
-  bool isUnsigned = integer.isUnsigned();
-  switch (integer.getWidth()) {
-  case 1:
-    return abi::DType::boolean;
-  case 2:
-    return isUnsigned ? abi::DType::u2 : abi::DType::i2;
-  case 4:
-    return isUnsigned ? abi::DType::u4 : abi::DType::i4;
-  case 8:
-    return isUnsigned ? abi::DType::u8 : abi::DType::i8;
-  case 16:
-    return isUnsigned ? abi::DType::u16 : abi::DType::i16;
-  case 32:
-    return isUnsigned ? abi::DType::u32 : abi::DType::i32;
-  case 64:
-    return isUnsigned ? abi::DType::u64 : abi::DType::i64;
-  }
-  return std::nullopt;
+  using abi::DType;
+  // By the logarithm of the width.
+  static constexpr DType kSigned[] = {DType::boolean, DType::i2,  DType::i4,
+                                      DType::i8,      DType::i16, DType::i32,
+                                      DType::i64};
+  static constexpr DType kUnsigned[] = {DType::boolean, DType::u2,  DType::u4,
+                                        DType::u8,      DType::u16, DType::u32,
+                                        DType::u64};
+  return llvm::TypeSwitch<Type, std::optional<DType>>(type)
+      .Case([](Float32Type) { return DType::f32; })
+      .Case([](Float64Type) { return DType::f64; })
+      .Case([](Float16Type) { return DType::f16; })
+      .Case([](BFloat16Type) { return DType::bf16; })
+      .Case([](Float8E4M3FNType) { return DType::f8e4m3fn; })
+      .Case([](Float8E4M3FNUZType) { return DType::f8e4m3fnuz; })
+      .Case([](Float8E5M2Type) { return DType::f8e5m2; })
+      .Case([](Float8E5M2FNUZType) { return DType::f8e5m2fnuz; })
+      .Case([](Float8E8M0FNUType) { return DType::f8e8m0; })
+      .Case([](Float4E2M1FNType) { return DType::f4e2m1; })
+      .Case([](IntegerType integer) -> std::optional<DType> {
+        const unsigned width = integer.getWidth();
+        if (!llvm::isPowerOf2_32(width) || width > 64)
+          return std::nullopt;
+        return (integer.isUnsigned() ? kUnsigned
+                                     : kSigned)[llvm::Log2_32(width)];
+      })
+      .Default(std::nullopt);
 }
 
 /// The tables have the plan dialect's ops in their order; children are written
@@ -307,8 +293,7 @@ private:
     if (auto copy = dyn_cast<plan::CopyOp>(op)) {
       auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
                                   slotOf.lookup(copy.getDestination()));
-      int64_t bytes = plan::getByteSize(
-          cast<plan::SlotType>(copy.getSource().getType()).getTensor());
+      int64_t bytes = copy.getSource().getType().getByteSize();
       return instruction(op, abi::Work::Copy, work.Union(), copy.getLabel(), 0,
                          2 * bytes, copy.getPredictedNs());
     }
@@ -317,8 +302,7 @@ private:
                                    slotOf.lookup(slice.getDestination()),
                                    slice.getRows(), slice.getPart(),
                                    axes(slice.getAxes()));
-      int64_t bytes =
-          plan::getByteSize(slice.getDestination().getType().getTensor());
+      int64_t bytes = slice.getDestination().getType().getByteSize();
       return instruction(op, abi::Work::Slice, work.Union(), slice.getLabel(),
                          0, 2 * bytes, slice.getPredictedNs());
     }
@@ -396,29 +380,23 @@ private:
       return 0;
     return llvm::TypeSwitch<Attribute, flatbuffers::Offset<void>>(details)
         .Case([&](plan::ConvAttr conv) {
-          auto strides = longs(conv.getStrides()),
-               dilations = longs(conv.getDilations()),
-               padsLow = longs(conv.getPadsLow()),
-               padsHigh = longs(conv.getPadsHigh());
-          auto bias = writeView(op, conv.getBias());
-          return abi::CreateConv(b, strides, dilations, padsLow, padsHigh,
-                                 conv.getGroups(), conv.getWinograd(), bias)
+          return abi::CreateConv(
+                     b, longs(conv.getStrides()), longs(conv.getDilations()),
+                     longs(conv.getPadsLow()), longs(conv.getPadsHigh()),
+                     conv.getGroups(), conv.getWinograd(),
+                     writeView(op, conv.getBias()))
               .Union();
         })
         .Case([&](plan::PoolAttr pool) {
-          auto strides = longs(pool.getStrides()),
-               dilations = longs(pool.getDilations()),
-               padsLow = longs(pool.getPadsLow()),
-               padsHigh = longs(pool.getPadsHigh()),
-               window = longs(pool.getWindow());
-          return abi::CreatePool(b, strides, dilations, padsLow, padsHigh,
-                                 window, pool.getIncludePad())
+          return abi::CreatePool(
+                     b, longs(pool.getStrides()), longs(pool.getDilations()),
+                     longs(pool.getPadsLow()), longs(pool.getPadsHigh()),
+                     longs(pool.getWindow()), pool.getIncludePad())
               .Union();
         })
         .Case([&](plan::AttentionAttr attention) {
-          auto maskMul = writeView(op, attention.getMaskMul()),
-               maskAdd = writeView(op, attention.getMaskAdd());
-          return abi::CreateAttention(b, maskMul, maskAdd,
+          return abi::CreateAttention(b, writeView(op, attention.getMaskMul()),
+                                      writeView(op, attention.getMaskAdd()),
                                       double(attention.getScale()))
               .Union();
         })
@@ -432,10 +410,9 @@ private:
           return abi::CreateCombination(b, combine.getKind()).Union();
         })
         .Case([&](plan::PackedDotAttr packed) {
-          auto zeros = writeView(op, packed.getZeros());
-          auto experts = writeView(op, packed.getExperts());
           return abi::CreatePackedDot(b, static_cast<int32_t>(packed.getBits()),
-                                      zeros, experts)
+                                      writeView(op, packed.getZeros()),
+                                      writeView(op, packed.getExperts()))
               .Union();
         });
   }
@@ -448,17 +425,14 @@ private:
           b, function.getKind(), function.getAlpha(), function.getBeta()));
     std::vector<uint8_t> reversed(recurrent.getReversed().begin(),
                                   recurrent.getReversed().end());
-    auto reversedList = b.CreateVector(reversed);
-    auto functionList = b.CreateVector(functions);
-    auto lengths = writeView(op, recurrent.getLengths());
-    auto initial = writeView(op, recurrent.getInitial());
-    auto initialCell = writeView(op, recurrent.getInitialCell());
-    auto peepholes = writeView(op, recurrent.getPeepholes());
-    auto hiddenBias = writeView(op, recurrent.getHiddenBias());
-    return abi::CreateRecurrent(b, recurrent.getCell(), reversedList,
-                                recurrent.getCoupled(), recurrent.getClip(),
-                                functionList, lengths, initial, initialCell,
-                                peepholes, hiddenBias);
+    return abi::CreateRecurrent(
+        b, recurrent.getCell(), b.CreateVector(reversed),
+        recurrent.getCoupled(), recurrent.getClip(), b.CreateVector(functions),
+        writeView(op, recurrent.getLengths()),
+        writeView(op, recurrent.getInitial()),
+        writeView(op, recurrent.getInitialCell()),
+        writeView(op, recurrent.getPeepholes()),
+        writeView(op, recurrent.getHiddenBias()));
   }
 
   //===--------------------------------------------------------------------===//
