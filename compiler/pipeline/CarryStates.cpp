@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 #include "runtime/abi/artifact.h"
 
@@ -23,7 +24,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_CARRYSTATESPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

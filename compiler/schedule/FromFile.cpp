@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/OrderFile.h"
 #include "compiler/schedule/PipelineStages.h"
+#include "runtime/abi/Text.h"
 
 #include <algorithm>
 #include <map>
@@ -136,11 +137,6 @@ private:
   std::vector<size_t> next; ///< positions, by device
 };
 
-std::string countText(size_t count, const std::string &what,
-                      const std::string &ending = "s") {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
-}
-
 /// What an action computes of its stage, in order.
 std::vector<int> getUnits(const PipelineStage &stage, char kind) {
   switch (kind) {
@@ -159,7 +155,7 @@ std::vector<int> getUnits(const PipelineStage &stage, char kind) {
 std::string checkCounts(const ScheduleProblem &problem, const OrderFile &file,
                         int stages) {
   if (file.microBatches != problem.microBatches)
-    return "orders " + countText(file.microBatches, "micro-batch", "es") +
+    return "orders " + abi::countOf(file.microBatches, "micro-batch", "es") +
            ", and a step has " + std::to_string(problem.microBatches) +
            " (--micro-batches)";
   const Pipeline pipeline = getPipeline(problem);
@@ -168,10 +164,10 @@ std::string checkCounts(const ScheduleProblem &problem, const OrderFile &file,
     last = std::max(last, stage.number);
   const int count = static_cast<int>(file.rankOf.size());
   if (count > stages || count <= last)
-    return "orders " + countText(count, "stage") + ", and the model has " +
+    return "orders " + abi::countOf(count, "stage") + ", and the model has " +
            std::to_string(count > stages ? stages : last + 1);
   if (file.ofRank.size() > static_cast<size_t>(problem.devices))
-    return "orders " + countText(file.ofRank.size(), "device") +
+    return "orders " + abi::countOf(file.ofRank.size(), "device") +
            ", and there " + (problem.devices == 1 ? "is " : "are ") +
            std::to_string(problem.devices);
   if (file.hasBackward && !isTrained(problem))

@@ -12,6 +12,7 @@
 #include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 using namespace mlir;
@@ -20,7 +21,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,7 +22,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNMESHPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -22,6 +22,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -36,7 +37,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

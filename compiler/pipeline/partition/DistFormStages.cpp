@@ -19,6 +19,7 @@
 #include "runtime/abi/Text.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
@@ -32,7 +33,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTFORMSTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

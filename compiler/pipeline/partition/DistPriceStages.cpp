@@ -10,6 +10,7 @@
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -17,7 +18,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTPRICESTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,7 +22,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTWRITEPARTITIONPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

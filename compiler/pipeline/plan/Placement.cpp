@@ -95,9 +95,9 @@ findConflicts(const std::vector<Buffer> &buffers) {
   return conflicts;
 }
 
-Placement placeBuffers(const std::vector<Buffer> &buffers, int64_t alignment) {
-  auto align = [&](int64_t bytes) {
-    return (bytes + alignment - 1) / alignment * alignment;
+Placement placeBuffers(const std::vector<Buffer> &buffers) {
+  auto align = [](int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   };
   std::vector<size_t> bySize(buffers.size());
   std::iota(bySize.begin(), bySize.end(), 0);

@@ -55,7 +55,7 @@ std::vector<std::vector<size_t>>
 findConflicts(const std::vector<Buffer> &buffers);
 
 struct Placement {
-  std::vector<int64_t> offsets; ///< multiples of `alignment`, one per buffer
+  std::vector<int64_t> offsets; ///< multiples of kAlignment, one per buffer
   int64_t bytes = 0;            ///< peak: the end of the last buffer
 };
 
@@ -63,8 +63,7 @@ struct Placement {
 /// smallest gap that holds it between the buffers that are needed at the same
 /// time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
 /// Inference", 2020). Buffers of 0 bytes have the offset 0.
-Placement placeBuffers(const std::vector<Buffer> &buffers,
-                       int64_t alignment = kAlignment);
+Placement placeBuffers(const std::vector<Buffer> &buffers);
 
 } // namespace partita::pipeline
 

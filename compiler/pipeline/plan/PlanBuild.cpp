@@ -17,6 +17,7 @@
 #include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/Support/Path.h"
@@ -32,7 +33,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_PLANBUILDPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 using namespace schedule;
 
@@ -424,17 +424,16 @@ private:
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
                  StringRef standard, int64_t position, Type type) {
-    auto name =
-        attributes ? attributes.getAs<StringAttr>(nn::kNameAttr) : StringAttr();
-    auto index =
-        attributes ? attributes.getAs<IntegerAttr>("nn.port") : IntegerAttr();
-    auto axis = attributes ? attributes.getAs<IntegerAttr>(nn::kBatchAxisAttr)
-                           : IntegerAttr();
+    if (!attributes)
+      attributes = builder.getDictionaryAttr({});
+    auto name = attributes.getAs<StringAttr>(nn::kNameAttr);
+    auto index = attributes.getAs<IntegerAttr>("nn.port");
+    auto axis = attributes.getAs<IntegerAttr>(nn::kBatchAxisAttr);
     plan::PortOp::create(
         builder, function.getLoc(), kind, name ? name.getValue() : standard,
         index ? index.getInt() : position, axis ? axis.getInt() : -1, type,
-        attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr(),
-        attributes && attributes.contains(nn::kPerStepAttr));
+        attributes.getAs<StringAttr>("nn.node"),
+        attributes.contains(nn::kPerStepAttr));
   }
 
   void writeCheck(DictionaryAttr check, RankedTensorType type) {

@@ -13,6 +13,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -25,7 +26,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_PLANGROUPKERNELSPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -124,7 +124,7 @@ public:
     addLocalValues();
     addLoadValues();
     shareInPlace();
-    const Placement arena = placeBuffers(buffers, kAlignment);
+    const Placement arena = placeBuffers(buffers);
     program.setArenaBytes(arena.bytes);
     placeConstants();
     copyWhatIsSummedUpon();

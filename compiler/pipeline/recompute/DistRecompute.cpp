@@ -17,6 +17,7 @@
 #include "compiler/pipeline/recompute/KeptValues.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -29,7 +30,6 @@ namespace partita::pipeline {
 
 #define GEN_PASS_DEF_DISTRECOMPUTEPASS
 #include "compiler/pipeline/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 
