@@ -12,6 +12,27 @@
 
 namespace partita::driver {
 
+/// What the options and the partition file say together, before the model is
+/// read.
+struct PartitionFacts {
+  /// Those that share a micro-batch, as the options say it or else the file:
+  /// along the axis "replica" of the mesh. 1 without one.
+  int64_t replicas = 1;
+  /// The different targets of the devices, that of the first device first, as
+  /// the file says them or else the options. Empty: nobody says them.
+  std::vector<std::string> targets;
+  /// As the options say it or else the file, which may be kAutoSchedule
+  /// (model/Decision.h). Empty: nobody says it.
+  std::string schedule;
+  /// What replicas share of a training, as the options say it or else the file,
+  /// which may be kAutoZero. -1: nobody says it.
+  int zero = -1;
+};
+
+/// Emits errors for a file that cannot be read.
+mlir::FailureOr<PartitionFacts>
+readPartitionFacts(mlir::Location loc, const PartitionOptions &options);
+
 /// The targets of the devices: those that were said of each, or that of all.
 std::vector<std::string> getTargets(const CompileOptions &options,
                                     llvm::ArrayRef<std::string> targets);

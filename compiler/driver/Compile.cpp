@@ -10,6 +10,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
+#include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/PlanCompilation.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/driver/Timing.h"

@@ -11,7 +11,6 @@
 #include "compiler/autodiff/ParameterList.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/codegen/Codegen.h"
-#include "compiler/driver/PartitionOptions.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/import/graph/Import.h"
 #include "compiler/pipeline/NodeList.h"
@@ -30,6 +29,39 @@ namespace partita::driver {
 
 class Timing;
 struct PhaseReport;
+
+/// The user's choices about the partition. If a choice is not given, the
+/// partition file decides, and then the compiler.
+struct PartitionOptions {
+  int devices = 0; ///< in all; 0: as the file or the model says, or else 1
+  /// "NAME=SIZE": the axes of the mesh, in order, as another plan of the model
+  /// has them; empty: as the file and the numbers below say.
+  std::vector<std::string> axes;
+  int dataParallel = 0;      ///< replicas; 0: not given
+  int replicas = 0;          ///< that share a micro-batch; 0: not given
+  int tensorParallel = 0;    ///< devices that share tensors; 0: not given
+  bool reproducible = false; ///< no number depends on how tensors are cut
+  int zero = -1; ///< what replicas share of a training; -1: not given;
+                 ///< kAutoZero: what fits is chosen
+  int64_t fusionBytes = -1; ///< of gradients that replicas add up at once, at
+                            ///< most; 0: each alone; -1: not given
+  int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
+  int microBatches = 0;     ///< 0: not given
+  int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
+  std::string schedule;     ///< its name (compiler/schedule); empty: not given
+  int64_t memory = 0;       ///< bytes that a device has; 0: not given
+  int memoryTry = 0;        ///< see --dist-assign-stages
+  bool wholeNodes = false;  ///< the same
+  std::string file;         ///< partition file to read; empty: none
+  std::string recompute;    ///< see --dist-recompute; empty: nothing
+  std::vector<std::string> recomputeNodes; ///< the same
+  std::string machine; ///< file that partita-run --calibrate wrote
+  int threads = 0;     ///< cores per device; 0: an equal share
+  std::string target;  ///< kind of the devices; empty: CPUs
+  /// The target of each device, if they are of several kinds; empty: not given.
+  std::vector<std::string> targets;
+  std::string emitFile; ///< where to write the whole decision; empty: nowhere
+};
 
 /// Where compilation stops: `--emit`, or one of those that print no IR.
 enum class EmitKind {

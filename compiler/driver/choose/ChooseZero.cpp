@@ -7,6 +7,7 @@
 
 #include "compiler/driver/choose/ChooseZero.h"
 
+#include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/PlanCompilation.h"
 #include "compiler/model/Decision.h"
 
