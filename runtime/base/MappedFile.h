@@ -13,7 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace partita::runtime {
 
@@ -36,6 +38,10 @@ public:
 
   const uint8_t *data() const { return start; }
   size_t size() const { return bytes; }
+  std::span<const uint8_t> span() const { return {start, bytes}; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char *>(start), bytes};
+  }
 
 private:
   MappedFile(const uint8_t *start, size_t bytes) : start(start), bytes(bytes) {}

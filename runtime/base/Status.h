@@ -59,6 +59,18 @@ private:
   Status failure;
 };
 
+/// An error with `before` in front of its message, and no input error any
+/// more. Not for what runs within a step: the text is made in any case.
+inline Status within(const std::string &before, const Status &status) {
+  return status.ok() ? Status() : Status::error(before + status.message());
+}
+template <typename T>
+Expected<T> within(const std::string &before, Expected<T> made) {
+  if (!made)
+    return within(before, made.status());
+  return made;
+}
+
 namespace tried {
 inline const Status &statusOf(const Status &status) { return status; }
 template <typename T> const Status &statusOf(const Expected<T> &expected) {

@@ -125,7 +125,7 @@ Status checkValues(const Format &format, const Tensor &tensor,
     for (int64_t i = 0; i < tensor.elements(); ++i)
       needsNormalising |= data[i] > 1;
   } else if (format.check) {
-    int bits = format.dtype == DType::i4 || format.dtype == DType::u4 ? 4 : 2;
+    int bits = elementType(format.dtype).bits;
     bool withSign = isSigned(format.dtype);
     int low = withSign ? -(1 << (bits - 1)) : 0;
     int high = withSign ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
@@ -183,14 +183,9 @@ Expected<Tensor> parse(std::span<const uint8_t> bytes,
 
 std::string descrOf(DType dtype) {
   std::string size = std::to_string(elementBytes(dtype));
-  std::string order = size == "1" ? "|" : "<";
-  if (dtype == DType::boolean)
-    return "|b1";
   if (isRawInNumpy(dtype))
     return "|V" + size;
-  if (isFloat(dtype))
-    return "<f" + size;
-  return order + (isSigned(dtype) ? "i" : "u") + size;
+  return (size == "1" ? "|" : "<") + (elementType(dtype).kind + size);
 }
 
 } // namespace
@@ -199,18 +194,14 @@ Expected<Tensor> parseNpy(std::span<const uint8_t> bytes,
                           std::shared_ptr<const void> owner,
                           const std::string &where,
                           std::optional<DType> expected) {
-  Expected<Tensor> tensor = parse(bytes, std::move(owner), expected);
-  if (!tensor)
-    return Status::error("cannot read " + where + ": " +
-                         tensor.status().message());
-  return tensor;
+  return within("cannot read " + where + ": ",
+                parse(bytes, std::move(owner), expected));
 }
 
 Expected<Tensor> readNpy(const std::string &path,
                          std::optional<DType> expected) {
   std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
-  return parseNpy(std::span(file->data(), file->size()), file, "'" + path + "'",
-                  expected);
+  return parseNpy(file->span(), file, "'" + path + "'", expected);
 }
 
 std::string npyHeader(const Tensor &tensor) {

@@ -65,19 +65,16 @@ Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
                       : info.comp_size * kLargestRatio + 1024;
   if (info.size > most)
     return Status::error("cannot read " + where + ": its size is impossible");
-  Expected<Tensor> buffer =
-      Tensor::allocate(abi::DType::u8, {int64_t(info.size)});
-  if (!buffer)
-    return Status::error("cannot read " + where + ": " +
-                         buffer.status().message());
+  Tensor buffer = PARTITA_TRY(
+      within("cannot read " + where + ": ",
+             Tensor::allocate(abi::DType::u8, {int64_t(info.size)})));
   zip_file_t *file = zip_fopen_index(archive, info.index, 0);
   if (!file)
     return Status::error("cannot read " + where + ": " + zip_strerror(archive));
   uint64_t done = 0;
   int64_t got = 0;
-  while (done < info.size &&
-         (got = zip_fread(file, buffer->mutableData() + done,
-                          info.size - done)) > 0)
+  while (done < info.size && (got = zip_fread(file, buffer.mutableData() + done,
+                                              info.size - done)) > 0)
     done += uint64_t(got);
   // Reading to the end makes libzip check the sum.
   char beyond;
@@ -86,7 +83,7 @@ Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
   zip_fclose(file);
   if (done != info.size || got != 0)
     return Status::error("cannot read " + where + ": its data are damaged");
-  auto kept = std::make_shared<Tensor>(*buffer);
+  auto kept = std::make_shared<Tensor>(buffer);
   owner = kept;
   return std::span<const uint8_t>(kept->data(), size_t(kept->bytes()));
 }

@@ -65,6 +65,12 @@ Status wrongCount(const Tensor &tensor, int64_t expected, int64_t found,
   return Status::error(text);
 }
 
+void unpackAll(const std::string &packed, Tensor &tensor) {
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    tensor.mutableData()[i] = unpack(
+        tensor.dtype(), reinterpret_cast<const uint8_t *>(packed.data()), i);
+}
+
 Status fillFromRaw(const io::TensorFile &file, Tensor &tensor) {
   const std::string &raw = file.raw_data();
   const int64_t each = perByte(tensor.dtype());
@@ -72,15 +78,10 @@ Status fillFromRaw(const io::TensorFile &file, Tensor &tensor) {
       each == 1 ? tensor.bytes() : (tensor.elements() + each - 1) / each;
   if (int64_t(raw.size()) != needed)
     return wrongCount(tensor, needed, int64_t(raw.size()), "bytes");
-  const auto *bytes = reinterpret_cast<const uint8_t *>(raw.data());
-  uint8_t *data = tensor.mutableData();
-  if (each == 1) {
-    if (needed > 0)
-      std::memcpy(data, bytes, size_t(needed));
-    return Status();
-  }
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    data[i] = unpack(tensor.dtype(), bytes, i);
+  if (each > 1)
+    unpackAll(raw, tensor);
+  else if (needed > 0)
+    std::memcpy(tensor.mutableData(), raw.data(), size_t(needed));
   return Status();
 }
 
@@ -126,9 +127,7 @@ Status fillFromFields(const io::TensorFile &file, Tensor &tensor) {
   std::string packed;
   for (int32_t value : file.int32_data())
     packed += char(uint8_t(value));
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    tensor.mutableData()[i] = unpack(
-        tensor.dtype(), reinterpret_cast<const uint8_t *>(packed.data()), i);
+  unpackAll(packed, tensor);
   return Status();
 }
 
@@ -175,11 +174,9 @@ Expected<std::vector<Tensor>> convert(const io::SequenceFile &file) {
                          "tensors are supported");
   std::vector<Tensor> tensors;
   for (const io::TensorFile &element : file.tensor_values()) {
-    Expected<NamedTensor> tensor = convert(element);
-    if (!tensor)
-      return Status::error("element " + std::to_string(tensors.size()) + ": " +
-                           tensor.status().message());
-    tensors.push_back(tensor->tensor);
+    NamedTensor item = PARTITA_TRY(within(
+        "element " + std::to_string(tensors.size()) + ": ", convert(element)));
+    tensors.push_back(std::move(item.tensor));
   }
   return tensors;
 }
@@ -212,26 +209,22 @@ convert(const io::OptionalFile &file) {
 template <typename File>
 auto parse(std::span<const uint8_t> bytes, const std::string &where,
            const char *kind) -> decltype(convert(std::declval<File>())) {
-  auto fail = [&](const std::string &reason) {
-    return Status::error("cannot read " + where + ": " + reason);
-  };
+  const std::string cannotRead = "cannot read " + where + ": ";
   if (bytes.size() > size_t(std::numeric_limits<int>::max()))
-    return fail("it is larger than 2 GiB, protobuf's limit");
+    return Status::error(cannotRead +
+                         "it is larger than 2 GiB, protobuf's limit");
   File file;
   if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
-    return fail(std::string("it is not ") + kind + ", or it is cut off");
-  auto value = convert(file);
-  if (!value)
-    return fail(value.status().message());
-  return value;
+    return Status::error(cannotRead + "it is not " + kind +
+                         ", or it is cut off");
+  return within(cannotRead, convert(file));
 }
 
 template <typename File>
 auto read(const std::string &path, const char *kind)
     -> decltype(convert(std::declval<File>())) {
   std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
-  return parse<File>(std::span(file->data(), file->size()), "'" + path + "'",
-                     kind);
+  return parse<File>(file->span(), "'" + path + "'", kind);
 }
 
 } // namespace
@@ -245,8 +238,7 @@ Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
 
 Expected<NamedTensor> readTensorProto(const std::string &path) {
   std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
-  return parseTensorProto(std::span(file->data(), file->size()),
-                          "'" + path + "'");
+  return parseTensorProto(file->span(), "'" + path + "'");
 }
 
 Expected<std::vector<Tensor>> readSequenceProto(const std::string &path) {

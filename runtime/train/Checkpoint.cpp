@@ -155,10 +155,7 @@ Status CheckpointFolder::save(const Progress &progress,
     status = removeLeftovers();
   if (status.ok())
     status = removeOld(progress.step);
-  if (!status.ok())
-    return Status::error("'" + path(name) + "' is saved, but " +
-                         status.message());
-  return status;
+  return within("'" + path(name) + "' is saved, but ", status);
 }
 
 Status CheckpointFolder::write(const std::string &partial,

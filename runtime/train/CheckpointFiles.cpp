@@ -93,7 +93,7 @@ Status readStates(const std::string &folder, const char *file,
   Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
   if (!mapped)
     return Status::error(mapped.status().message() + kOther);
-  const std::span<const uint8_t> bytes((*mapped)->data(), (*mapped)->size());
+  const std::span<const uint8_t> bytes = (*mapped)->span();
   if (bytes.size() != stored->second.bytes)
     return Status::error("'" + path + "' has " + std::to_string(bytes.size()) +
                          " bytes, and had " +
@@ -130,15 +130,13 @@ Status writeCheckpointFiles(DiskCalls &calls, const std::string &folder,
   for (const char *file : {kModel, kOptimizer})
     trainer.files[file] =
         PARTITA_TRY(writeStates(calls, folder + "/" + file, file, states));
-  Expected<std::string> text = trainer.json();
-  if (!text)
-    return Status::error("cannot save a checkpoint: " +
-                         text.status().message());
+  const std::string text =
+      PARTITA_TRY(within("cannot save a checkpoint: ", trainer.json()));
   DiskFile written(calls, folder + "/" + kTrainer);
   Status status = written.create();
   if (status.ok())
     status = written.write(
-        {reinterpret_cast<const uint8_t *>(text->data()), text->size()});
+        {reinterpret_cast<const uint8_t *>(text.data()), text.size()});
   return status.ok() ? written.close() : status;
 }
 
@@ -147,11 +145,7 @@ Expected<TrainerFile> readTrainerFile(const std::string &folder) {
   Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return Status::error(file.status().message() + kOther);
-  Expected<TrainerFile> trainer = TrainerFile::parse(
-      {reinterpret_cast<const char *>((*file)->data()), (*file)->size()});
-  if (!trainer)
-    return Status::error("'" + path + "' " + trainer.status().message());
-  return trainer;
+  return within("'" + path + "' ", TrainerFile::parse((*file)->text()));
 }
 
 Expected<Checkpoint> readCheckpointFiles(const std::string &folder) {

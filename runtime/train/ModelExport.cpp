@@ -54,8 +54,7 @@ Status openPart(const std::string &original, const ModelPart &part,
       PARTITA_TRY(model ? MappedFile::open(original)
                         : MappedFile::openContained(folder, part.file));
   copy.content = content;
-  const std::span<const uint8_t> bytes(copy.content->data(),
-                                       copy.content->size());
+  const std::span<const uint8_t> bytes = copy.content->span();
   if (bytes.size() != part.bytes || contentHash(bytes) != part.hash)
     return Status::error(inQuotes(copy.from) +
                          " is not what it was when the model was compiled: "
@@ -120,8 +119,7 @@ Status writeCopy(Copy &copy) {
     return Status::error("cannot create " + inQuotes(folderOf(copy.to)) + ": " +
                          error.message());
   copy.file = PARTITA_TRY(PendingFile::create(copy.to));
-  const std::span<const uint8_t> bytes(copy.content->data(),
-                                       copy.content->size());
+  const std::span<const uint8_t> bytes = copy.content->span();
   uint64_t at = 0;
   for (const ModelPatch *patch : copy.patches) {
     PARTITA_TRY(copy.file->write(bytes.subspan(at, patch->offset - at)));

@@ -98,7 +98,7 @@ Expected<Safetensors> parseSafetensors(std::span<const uint8_t> bytes,
 
 Expected<Safetensors> readSafetensors(const std::string &path) {
   std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
-  return parseSafetensors({file->data(), file->size()}, file, "'" + path + "'");
+  return parseSafetensors(file->span(), file, "'" + path + "'");
 }
 
 Status writeSafetensors(const std::vector<TensorBytes> &tensors,
