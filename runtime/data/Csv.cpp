@@ -8,7 +8,6 @@
 #include "runtime/data/Csv.h"
 
 #include "runtime/base/NearestName.h"
-#include "runtime/data/StridedDataset.h"
 
 #include <algorithm>
 #include <charconv>
@@ -277,24 +276,21 @@ Expected<Tensor> readRows(Reader &reader, const Columns &columns, DType dtype,
 Expected<std::shared_ptr<const Dataset>> parseCsv(std::string_view text,
                                                   const CsvOptions &options,
                                                   const std::string &name) {
-  auto refuse = [&](const std::string &why) {
-    return Status::error("cannot read " + name + ": " + why);
-  };
+  const std::string cannotRead = "cannot read " + name + ": ";
   Reader reader(text);
-  Expected<Columns> columns = readNames(reader, options.columns);
-  if (!columns)
-    return refuse(columns.status().message());
+  const Columns columns =
+      PARTITA_TRY(within(cannotRead, readNames(reader, options.columns)));
   auto read = options.dtype == DType::f32   ? readRows<float>
               : options.dtype == DType::f64 ? readRows<double>
               : options.dtype == DType::i64 ? readRows<int64_t>
                                             : nullptr;
   if (!read)
-    return refuse("its numbers are read as f32, f64 or i64, not " +
-                  std::string(abi::EnumNameDType(options.dtype)));
-  Expected<Tensor> rows = read(reader, *columns, options.dtype, text);
-  if (!rows)
-    return refuse(rows.status().message());
-  return samplesOf(*rows, name);
+    return Status::error(cannotRead +
+                         "its numbers are read as f32, f64 or i64, not " +
+                         abi::EnumNameDType(options.dtype));
+  const Tensor rows = PARTITA_TRY(
+      within(cannotRead, read(reader, columns, options.dtype, text)));
+  return samplesOf(rows, name);
 }
 
 } // namespace partita::data

@@ -96,11 +96,8 @@ Status setOption(DataArgument &argument, const std::string &name,
                  const std::string &value) {
   std::vector<std::string> names;
   for (const Option &option : kOptions) {
-    if (name == option.name) {
-      Status status = option.set(argument, value);
-      return status.ok() ? status
-                         : Status::error("'" + name + "': " + status.message());
-    }
+    if (name == option.name)
+      return within("'" + name + "': ", option.set(argument, value));
     names.emplace_back(option.name);
   }
   return Status::error(runtime::unknownName("option", name, names));
@@ -159,9 +156,7 @@ Expected<DataArgument> parseDataArgument(const std::string &text) {
     if (std::find(seen.begin(), seen.end(), name) != seen.end())
       return Status::error("option '" + name + "' is given twice");
     seen.push_back(name);
-    if (Status status = setOption(argument, name, word.substr(assign + 1));
-        !status.ok())
-      return Status::error(status.message());
+    PARTITA_TRY(setOption(argument, name, word.substr(assign + 1)));
   }
   return argument;
 }

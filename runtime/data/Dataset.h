@@ -9,13 +9,26 @@
 #define PARTITA_RUNTIME_DATA_DATASET_H
 
 #include "runtime/base/Status.h"
-#include "runtime/io/DType.h"
+#include "runtime/io/Tensor.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace partita::data {
+
+/// Where samples lie in memory, which may be that of a mapped file. Samples may
+/// overlap, as windows of a text do.
+struct Samples {
+  const uint8_t *first = nullptr;
+  int64_t count = 0;  ///< may be 0
+  int64_t stride = 0; ///< bytes from one sample to the next
+  abi::DType dtype = abi::DType::f32;
+  std::vector<int64_t> shape; ///< of one sample
+  bool bigEndian = false;     ///< bytes of elements are turned when copied
+  std::shared_ptr<const void> owner; ///< keeps the memory alive
+};
 
 /// `count()` samples of one tensor, all of one type and shape. For a file of
 /// 60000 images, for example:
@@ -26,19 +39,23 @@ namespace partita::data {
 /// is made, and any number of threads may read it.
 class Dataset {
 public:
+  /// The caller has checked that the samples lie in the owner's memory, and
+  /// that the bytes of all samples can be counted (runtime::elementCount).
+  Dataset(std::string name, Samples samples);
   virtual ~Dataset() = default;
   Dataset(const Dataset &) = delete;
   Dataset &operator=(const Dataset &) = delete;
 
   /// What messages call it, e.g. "'train.npz:images'".
   const std::string &name() const { return called; }
-  /// The number of samples; may be 0.
-  int64_t count() const { return samples; }
-  abi::DType dtype() const { return type; }
+  int64_t count() const { return all.count; }
+  abi::DType dtype() const { return all.dtype; }
   /// Without the dimension of the samples; empty for one number a sample.
-  const std::vector<int64_t> &sampleShape() const { return shape; }
+  const std::vector<int64_t> &sampleShape() const { return all.shape; }
   int64_t sampleElements() const { return elements; }
-  int64_t sampleBytes() const { return elements * runtime::elementBytes(type); }
+  int64_t sampleBytes() const {
+    return elements * runtime::elementBytes(dtype());
+  }
 
   /// Writes the samples `first` to `first + count - 1`, one after another.
   /// Fails, and writes nothing, if one of them does not exist.
@@ -46,23 +63,20 @@ public:
                        uint8_t *destination) const;
 
   /// Writes sample `index`, which exists, to `sampleBytes()` bytes at
-  /// `destination`. Allocates nothing if it succeeds.
-  virtual runtime::Status copySample(int64_t index,
-                                     uint8_t *destination) const = 0;
-
-protected:
-  /// The caller has checked that the bytes of all samples can be counted
-  /// (runtime::elementCount).
-  Dataset(std::string name, int64_t count, abi::DType dtype,
-          std::vector<int64_t> sampleShape);
+  /// `destination`. Allocates nothing.
+  virtual void copySample(int64_t index, uint8_t *destination) const;
 
 private:
   std::string called;
-  int64_t samples;
-  abi::DType type;
-  std::vector<int64_t> shape;
-  int64_t elements;
+  Samples all;
+  int64_t elements; ///< of one sample
+  int64_t turned;   ///< bytes of an element that are turned; 1: none
 };
+
+/// The samples along dimension 0 of a tensor, which are not copied. Fails for a
+/// scalar.
+runtime::Expected<std::shared_ptr<const Dataset>>
+samplesOf(const runtime::Tensor &tensor, const std::string &name);
 
 } // namespace partita::data
 

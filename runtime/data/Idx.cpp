@@ -8,7 +8,6 @@
 #include "runtime/data/Idx.h"
 
 #include "runtime/data/GzipReader.h"
-#include "runtime/data/StridedDataset.h"
 
 #include <array>
 #include <optional>
@@ -43,10 +42,6 @@ std::optional<DType> typeOf(uint8_t code) {
   default:
     return std::nullopt;
   }
-}
-
-Status cannotRead(const std::string &name, const std::string &why) {
-  return Status::error("cannot read " + name + ": " + why);
 }
 
 struct Header {
@@ -100,7 +95,45 @@ DatasetPointer makeDataset(const Header &header, const uint8_t *elements,
   samples.shape.assign(header.shape.begin() + 1, header.shape.end());
   samples.bigEndian = true;
   samples.owner = std::move(owner);
-  return std::make_shared<StridedDataset>(name, std::move(samples));
+  return std::make_shared<const Dataset>(name, std::move(samples));
+}
+
+Expected<DatasetPointer> parse(std::span<const uint8_t> bytes,
+                               std::shared_ptr<const void> owner,
+                               const std::string &name) {
+  const size_t rank =
+      PARTITA_TRY(readMagic(bytes.first(std::min(bytes.size(), kMagicBytes))));
+  const size_t begin = kMagicBytes + 4 * rank;
+  if (bytes.size() < begin)
+    return Status::error("it ends within its header");
+  Header header =
+      PARTITA_TRY(readHeader(bytes[2], bytes.subspan(kMagicBytes, 4 * rank)));
+  if (uint64_t(header.bytes) != bytes.size() - begin)
+    return Status::error(claim(header) + ", but " +
+                         std::to_string(bytes.size() - begin) +
+                         " bytes follow");
+  return makeDataset(header, bytes.data() + begin, std::move(owner), name);
+}
+
+Expected<DatasetPointer> parseGzipped(std::span<const uint8_t> compressed,
+                                      const std::string &name) {
+  GzipReader reader(compressed);
+  std::array<uint8_t, kMagicBytes> magic = {};
+  PARTITA_TRY(reader.read(magic));
+  const size_t rank = PARTITA_TRY(within("decompressed, ", readMagic(magic)));
+  std::array<uint8_t, 4 * 255> room = {};
+  std::span<uint8_t> dims = std::span(room).first(4 * rank);
+  PARTITA_TRY(reader.read(dims));
+  Header header = PARTITA_TRY(readHeader(magic[2], dims));
+  if (uint64_t(header.bytes) > GzipReader::mostBytes(compressed.size()))
+    return Status::error(claim(header) + ", which " +
+                         std::to_string(compressed.size()) +
+                         " compressed bytes cannot hold");
+  Tensor elements = PARTITA_TRY(Tensor::allocate(DType::u8, {header.bytes}));
+  PARTITA_TRY(reader.read({elements.mutableData(), size_t(elements.bytes())}));
+  PARTITA_TRY(reader.finish());
+  return makeDataset(header, elements.data(),
+                     std::make_shared<Tensor>(elements), name);
 }
 
 } // namespace
@@ -113,55 +146,13 @@ bool isIdx(std::span<const uint8_t> bytes) {
 Expected<DatasetPointer> parseIdx(std::span<const uint8_t> bytes,
                                   std::shared_ptr<const void> owner,
                                   const std::string &name) {
-  Expected<size_t> rank =
-      readMagic(bytes.first(std::min(bytes.size(), kMagicBytes)));
-  if (!rank)
-    return cannotRead(name, rank.status().message());
-  const size_t begin = kMagicBytes + 4 * *rank;
-  if (bytes.size() < begin)
-    return cannotRead(name, "it ends within its header");
-  Expected<Header> header =
-      readHeader(bytes[2], bytes.subspan(kMagicBytes, 4 * *rank));
-  if (!header)
-    return cannotRead(name, header.status().message());
-  if (uint64_t(header->bytes) != bytes.size() - begin)
-    return cannotRead(name, claim(*header) + ", but " +
-                                std::to_string(bytes.size() - begin) +
-                                " bytes follow");
-  return makeDataset(*header, bytes.data() + begin, std::move(owner), name);
+  return within("cannot read " + name + ": ",
+                parse(bytes, std::move(owner), name));
 }
 
 Expected<DatasetPointer> parseGzippedIdx(std::span<const uint8_t> compressed,
                                          const std::string &name) {
-  GzipReader reader(compressed);
-  std::array<uint8_t, kMagicBytes> magic = {};
-  if (Status status = reader.read(magic); !status.ok())
-    return cannotRead(name, status.message());
-  Expected<size_t> rank = readMagic(magic);
-  if (!rank)
-    return cannotRead(name, "decompressed, " + rank.status().message());
-  std::array<uint8_t, 4 * 255> room = {};
-  std::span<uint8_t> dims = std::span(room).first(4 * *rank);
-  if (Status status = reader.read(dims); !status.ok())
-    return cannotRead(name, status.message());
-  Expected<Header> header = readHeader(magic[2], dims);
-  if (!header)
-    return cannotRead(name, header.status().message());
-  if (uint64_t(header->bytes) > GzipReader::mostBytes(compressed.size()))
-    return cannotRead(name, claim(*header) + ", which " +
-                                std::to_string(compressed.size()) +
-                                " compressed bytes cannot hold");
-  Expected<Tensor> elements = Tensor::allocate(DType::u8, {header->bytes});
-  if (!elements)
-    return cannotRead(name, elements.status().message());
-  Status status =
-      reader.read({elements->mutableData(), size_t(elements->bytes())});
-  if (status.ok())
-    status = reader.finish();
-  if (!status.ok())
-    return cannotRead(name, status.message());
-  return makeDataset(*header, elements->data(),
-                     std::make_shared<Tensor>(*elements), name);
+  return within("cannot read " + name + ": ", parseGzipped(compressed, name));
 }
 
 } // namespace partita::data

@@ -163,25 +163,20 @@ Loader::Impl::~Impl() {
 
 Expected<Loader::Impl::Route> Loader::Impl::makeRoute(LoaderInput input) {
   const Dataset &from = *input.samples;
-  auto refuse = [&](const std::string &why) {
-    return Status::error("input '" + input.name +
-                         "' cannot have the samples "
-                         "of " +
-                         from.name() + ": " + why);
-  };
+  const std::string refused = "input '" + input.name +
+                              "' cannot have the samples of " + from.name() +
+                              ": ";
   std::optional<int64_t> elements = runtime::elementCount(input.shape);
   if (!elements || *elements != from.sampleElements())
-    return refuse("a sample is " + typeText(from.dtype(), from.sampleShape()) +
-                  ", and the input's is " + typeText(input.dtype, input.shape) +
-                  "; both must have the same number of elements");
-  Expected<Conversion> conversion =
-      Conversion::create(from.dtype(), input.dtype, input.scale);
-  if (!conversion)
-    return refuse(conversion.status().message());
+    return Status::error(
+        refused + "a sample is " + typeText(from.dtype(), from.sampleShape()) +
+        ", and the input's is " + typeText(input.dtype, input.shape) +
+        "; both must have the same number of elements");
   Route route;
+  route.conversion = PARTITA_TRY(within(
+      refused, Conversion::create(from.dtype(), input.dtype, input.scale)));
   route.bytes = *elements * runtime::elementBytes(input.dtype);
   route.input = std::move(input);
-  route.conversion = *conversion;
   return route;
 }
 
@@ -285,9 +280,11 @@ Status Loader::Impl::fill(Buffer &buffer) {
 
 Status Loader::Impl::copy(const Route &route, int64_t sample, uint8_t *to) {
   const Dataset &from = *route.input.samples;
-  if (route.conversion.isCopy())
-    return from.copySample(sample, to);
-  PARTITA_TRY(from.copySample(sample, scratch));
+  if (route.conversion.isCopy()) {
+    from.copySample(sample, to);
+    return Status();
+  }
+  from.copySample(sample, scratch);
   const int64_t wrong =
       route.conversion.convert(scratch, to, from.sampleElements());
   if (wrong < 0)

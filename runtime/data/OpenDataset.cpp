@@ -12,7 +12,6 @@
 #include "runtime/data/Csv.h"
 #include "runtime/data/GzipReader.h"
 #include "runtime/data/Idx.h"
-#include "runtime/data/StridedDataset.h"
 #include "runtime/data/Tokens.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/NpyHeader.h"
@@ -36,12 +35,8 @@ struct File {
   std::string path;
   std::string name; ///< with what is wanted of it, for messages
 
-  std::span<const uint8_t> bytes() const {
-    return {mapped->data(), mapped->size()};
-  }
-  std::string_view text() const {
-    return {reinterpret_cast<const char *>(mapped->data()), mapped->size()};
-  }
+  std::span<const uint8_t> bytes() const { return mapped->span(); }
+  std::string_view text() const { return mapped->text(); }
 };
 
 Status cannotRead(const File &file, const std::string &why) {
@@ -83,17 +78,16 @@ Expected<DatasetPointer> openIdx(const File &file, const DatasetOptions &) {
 Expected<DatasetPointer> openNpy(const File &file,
                                  const DatasetOptions &options) {
   size_t begin = 0;
-  Expected<runtime::NpyHeader> header =
-      runtime::readNpyHeader(file.bytes(), begin);
-  if (!header)
-    return cannotRead(file, header.status().message());
-  if (header->fortranOrder && header->shape.size() > 1)
+  const runtime::NpyHeader header =
+      PARTITA_TRY(within("cannot read " + file.name + ": ",
+                         runtime::readNpyHeader(file.bytes(), begin)));
+  if (header.fortranOrder && header.shape.size() > 1)
     return cannotRead(file, "its array is in Fortran order, so that no sample "
                             "lies in one piece; save "
                             "numpy.ascontiguousarray(array)");
-  if (header->descr.starts_with('>') && !header->descr.ends_with('1'))
+  if (header.descr.starts_with('>') && !header.descr.ends_with('1'))
     return cannotRead(file, "its array is big-endian; save array.astype('<" +
-                                header->descr.substr(1) + "')");
+                                header.descr.substr(1) + "')");
   Tensor tensor = PARTITA_TRY(
       runtime::parseNpy(file.bytes(), file.mapped, file.name, options.dtype));
   return samplesOf(tensor, file.name);

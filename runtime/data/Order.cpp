@@ -56,11 +56,9 @@ Expected<Order> Order::create(Kind kind, int64_t samples, uint64_t seed) {
     return Status::error("cannot shuffle " + std::to_string(samples) +
                          " samples: there may be 4294967295; draw them "
                          "instead, or visit them in order");
-  Expected<Tensor> room = Tensor::allocate(abi::DType::u32, {samples});
-  if (!room)
-    return Status::error("cannot shuffle " + std::to_string(samples) +
-                         " samples: " + room.status().message());
-  order.permutation = std::move(*room);
+  order.permutation = PARTITA_TRY(
+      within("cannot shuffle " + std::to_string(samples) + " samples: ",
+             Tensor::allocate(abi::DType::u32, {samples})));
   return order;
 }
 

@@ -7,8 +7,6 @@
 
 #include "runtime/data/Tokens.h"
 
-#include "runtime/data/StridedDataset.h"
-
 #include <limits>
 
 namespace partita::data {
@@ -54,8 +52,7 @@ parseTokens(std::span<const uint8_t> bytes, std::shared_ptr<const void> owner,
   samples.dtype = options.dtype;
   samples.shape = {options.window};
   samples.owner = std::move(owner);
-  return std::shared_ptr<const Dataset>(
-      std::make_shared<StridedDataset>(name, std::move(samples)));
+  return std::make_shared<const Dataset>(name, std::move(samples));
 }
 
 } // namespace partita::data

@@ -69,7 +69,7 @@ TEST(Idx, copiesSamplesInAnyOrder) {
   std::string copied(6, '\0');
   auto *to = reinterpret_cast<uint8_t *>(copied.data());
   for (int i = 0; const int64_t index : {2, 0, 2})
-    ASSERT_TRUE((*dataset)->copySample(index, to + 2 * i++).ok());
+    (*dataset)->copySample(index, to + 2 * i++);
   EXPECT_EQ(copied, "efabef");
   expectError((*dataset)->read(0, 4, to), "'x' has no sample 3");
   expectError((*dataset)->read(-1, 1, to), "no sample -1");

@@ -10,7 +10,7 @@
 
 #include "test/unit/io/Support.h"
 
-#include "runtime/data/StridedDataset.h"
+#include "runtime/data/Dataset.h"
 
 namespace partita::data::testing {
 
