@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <vector>
 
 namespace partita::runtime {
 
@@ -133,6 +134,12 @@ inline int64_t elementCount(const flatbuffers::Vector<int64_t> *shape) {
   for (int64_t i = 0; i < length(shape); ++i)
     count *= shape->Get(i);
   return count;
+}
+
+/// A shape of the plan; empty if it is absent.
+inline std::vector<int64_t> shapeOf(const flatbuffers::Vector<int64_t> *shape) {
+  return shape ? std::vector<int64_t>(shape->begin(), shape->end())
+               : std::vector<int64_t>();
 }
 
 /// A string of the plan; empty if it is absent.

@@ -23,14 +23,8 @@ bool isCut(const abi::State &state) { return length(state.cuts()) > 0; }
 
 namespace {
 
-std::vector<int64_t> shapeOf(const abi::State &state) {
-  return state.shape() ? std::vector<int64_t>(state.shape()->begin(),
-                                              state.shape()->end())
-                       : std::vector<int64_t>();
-}
-
 std::vector<int64_t> partShape(const abi::State &state) {
-  std::vector<int64_t> shape = shapeOf(state);
+  std::vector<int64_t> shape = shapeOf(state.shape());
   for (const abi::Cut &cut : each(state.cuts()))
     shape[static_cast<size_t>(cut.dim())] = cut.part();
   return shape;
@@ -97,7 +91,7 @@ static int64_t countCopies(const abi::Plan &plan, const abi::State &state) {
 }
 
 std::vector<int64_t> stepShape(const abi::Plan &plan, const abi::State &state) {
-  std::vector<int64_t> shape = shapeOf(state);
+  std::vector<int64_t> shape = shapeOf(state.shape());
   const int64_t copies = countCopies(plan, state);
   if (!shape.empty())
     shape.front() *= copies;
@@ -203,7 +197,8 @@ std::string cutsError(const abi::Plan &plan, const abi::State &state) {
 StatePart::StatePart(const abi::Plan &plan, const abi::State &state, int device)
     : element(static_cast<size_t>(elementBytes(state.dtype()))),
       part_bytes(static_cast<size_t>(partBytes(state))) {
-  const std::vector<int64_t> whole = shapeOf(state), part = partShape(state);
+  const std::vector<int64_t> whole = shapeOf(state.shape()),
+                             part = partShape(state);
   whole_strides = stridesOf(whole);
   part_strides = stridesOf(part);
   for (int64_t size : part) {

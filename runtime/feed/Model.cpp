@@ -30,8 +30,7 @@ std::vector<Port> readPorts(const PortTables *tables,
     Port port;
     port.name = runtime::text(table.name());
     port.dtype = table.dtype();
-    if (table.shape())
-      port.shape.assign(table.shape()->begin(), table.shape()->end());
+    port.shape = runtime::shapeOf(table.shape());
     port.batchAxis = table.batch_axis();
     // An axis without elements counts no samples.
     if (port.batchAxis >= int(port.shape.size()) ||

@@ -181,7 +181,7 @@ Status Checkpoints::save(const Progress &progress) {
     for (int64_t i = 0; i < trainer.stateCount(); ++i) {
       const abi::State &state = trainer.state(i);
       states.push_back({nameOf(state), roleOf(state), state.dtype(),
-                        shapeOf(state), nullptr,
+                        shapeOf(state.shape()), nullptr,
                         [&reader, i] { return reader.read(i); }});
     }
     return checkpoints.save(whole, states);

@@ -30,9 +30,11 @@ double unitOf(uint32_t high, uint32_t low) {
   return std::ldexp(static_cast<double>(bits), -53);
 }
 
+} // namespace
+
 template <typename T>
-void drawAll(const Distribution &from, uint64_t seed, const std::string &name,
-             std::span<T> elements) {
+void draw(const Distribution &from, uint64_t seed, const std::string &name,
+          std::span<T> elements) {
   const uint64_t tensor = hashOf(name);
   for (size_t i = 0; i < elements.size(); ++i) {
     double value = from.first;
@@ -52,6 +54,12 @@ void drawAll(const Distribution &from, uint64_t seed, const std::string &name,
     elements[i] = static_cast<T>(value);
   }
 }
+template void draw(const Distribution &, uint64_t, const std::string &,
+                   std::span<float>);
+template void draw(const Distribution &, uint64_t, const std::string &,
+                   std::span<double>);
+
+namespace {
 
 /// The number behind ",NAME=", if it is finite.
 std::optional<double> numberOf(const std::string &text, const char *name) {
@@ -88,16 +96,6 @@ std::optional<Distribution> parseDistribution(const std::string &text) {
     return Distribution{form.value, *first, *second};
   }
   return std::nullopt;
-}
-
-void draw(const Distribution &from, uint64_t seed, const std::string &name,
-          std::span<float> elements) {
-  drawAll(from, seed, name, elements);
-}
-
-void draw(const Distribution &from, uint64_t seed, const std::string &name,
-          std::span<double> elements) {
-  drawAll(from, seed, name, elements);
 }
 
 } // namespace partita::runtime::train

@@ -27,11 +27,11 @@ struct Distribution {
 std::optional<Distribution> parseDistribution(const std::string &text);
 
 /// Draws all elements. They depend on the seed, the tensor's name and their
-/// place in it alone (Philox4x32-10; normal numbers by Box and Muller).
+/// place in it alone (Philox4x32-10; normal numbers by Box and Muller). T:
+/// float or double.
+template <typename T>
 void draw(const Distribution &from, uint64_t seed, const std::string &name,
-          std::span<float> elements);
-void draw(const Distribution &from, uint64_t seed, const std::string &name,
-          std::span<double> elements);
+          std::span<T> elements);
 
 } // namespace partita::runtime::train
 

@@ -14,6 +14,7 @@
 #define PARTITA_RUNTIME_TRAINER_SETUP_H
 
 #include "runtime/base/Status.h"
+#include "runtime/data/Conversion.h"
 #include "runtime/trainer/InitialValues.h"
 
 #include <cstdint>
@@ -34,11 +35,6 @@ struct RateSchedule {
   double rate(double base, int64_t step) const;
 };
 
-/// An integer input becomes (x / divide - mean) / std.
-struct InputScale {
-  double divide = 1, mean = 0, std = 1;
-};
-
 /// What a loss compares with, as far as its text says it.
 struct LossNames {
   std::string target;
@@ -55,7 +51,7 @@ struct Setup {
   /// Of the parameters that no group names, and of each group.
   std::vector<double> learningRates, weightDecays;
   RateSchedule schedule;
-  std::map<std::string, InputScale> scales; ///< by input
+  std::map<std::string, data::Scale> scales; ///< by integer input
   /// By state: what it is drawn from when training begins. Others begin with
   /// the values of the model.
   std::map<std::string, Distribution> initial;

@@ -19,19 +19,14 @@ namespace partita::runtime::train {
 
 std::string nameOf(const abi::State &state) { return text(state.name()); }
 
-std::vector<int64_t> shapeOf(const abi::State &state) {
-  return state.shape() ? std::vector<int64_t>(state.shape()->begin(),
-                                              state.shape()->end())
-                       : std::vector<int64_t>();
-}
-
 size_t bytesOf(const abi::State &state) {
   return static_cast<size_t>(elementCount(state.shape()) *
                              elementBytes(state.dtype()));
 }
 
 bool fits(const abi::State &state, const Tensor &tensor) {
-  return tensor.dtype() == state.dtype() && tensor.shape() == shapeOf(state);
+  return tensor.dtype() == state.dtype() &&
+         tensor.shape() == shapeOf(state.shape());
 }
 
 namespace {

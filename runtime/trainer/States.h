@@ -19,7 +19,6 @@
 namespace partita::runtime::train {
 
 std::string nameOf(const abi::State &state);
-std::vector<int64_t> shapeOf(const abi::State &state);
 size_t bytesOf(const abi::State &state);
 
 /// Whether the tensor has the state's type and shape.

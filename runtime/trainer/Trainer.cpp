@@ -112,16 +112,6 @@ struct Runner {
   }
 };
 
-namespace {
-
-std::vector<int64_t> shapeOf(const abi::Port &port) {
-  return port.shape()
-             ? std::vector<int64_t>(port.shape()->begin(), port.shape()->end())
-             : std::vector<int64_t>();
-}
-
-} // namespace
-
 struct Trainer::Impl {
   std::string path;
   Processes *all = nullptr; ///< null: there is one
@@ -193,7 +183,7 @@ Status Trainer::Impl::findInputs() {
     const abi::Port &port = at(plan.inputs(), i);
     if (port.per_step())
       continue;
-    std::vector<int64_t> shape = shapeOf(port);
+    std::vector<int64_t> shape = shapeOf(port.shape());
     if (std::string(text(port.name())) == kSampleNumbers) {
       if (port.dtype() != abi::DType::i64 || shape.size() != 1)
         return Status::error("'" + path +
@@ -259,7 +249,7 @@ Status Trainer::Impl::findEvalInputs() {
                    "', without which it is trained");
     std::vector<int64_t> shape = found->shape;
     shape.insert(shape.begin(), samples);
-    if (port.dtype() != found->dtype || shapeOf(port) != shape)
+    if (port.dtype() != found->dtype || shapeOf(port.shape()) != shape)
       return wrong("with another input '" + found->name +
                    "' than it is trained with");
     eval.data[static_cast<size_t>(found - inputs.begin())] =
@@ -345,7 +335,7 @@ Status Trainer::Impl::allocateOutputs(Runner &runner) {
   const Mesh mesh(runner.plan());
   for (int64_t i = 0; i < length(runner.plan().outputs()); ++i) {
     const abi::Port &port = at(runner.plan().outputs(), i);
-    std::vector<int64_t> shape = shapeOf(port);
+    std::vector<int64_t> shape = shapeOf(port.shape());
     if (!port.per_step())
       shape.insert(shape.begin(), runner.binding.micro_batches);
     runner.outputs.push_back(
@@ -711,17 +701,15 @@ Expected<int64_t> Trainer::drawInitialStates() {
     ++drawn;
     if (!impl->places.isHere(i))
       continue;
-    std::vector<int64_t> shape;
-    if (state(i).shape())
-      shape.assign(state(i).shape()->begin(), state(i).shape()->end());
-    auto made = PARTITA_TRY(Tensor::allocate(state(i).dtype(), shape));
+    auto made = PARTITA_TRY(
+        Tensor::allocate(state(i).dtype(), shapeOf(state(i).shape())));
     const auto elements = static_cast<size_t>(made.elements());
     if (made.dtype() == abi::DType::f32)
       draw(found->second, impl->seed, name,
-           {reinterpret_cast<float *>(made.mutableData()), elements});
+           std::span(reinterpret_cast<float *>(made.mutableData()), elements));
     else if (made.dtype() == abi::DType::f64)
       draw(found->second, impl->seed, name,
-           {reinterpret_cast<double *>(made.mutableData()), elements});
+           std::span(reinterpret_cast<double *>(made.mutableData()), elements));
     else
       return Status::error("'" + name +
                            "' is drawn as f32 or f64, and is another type: "
