@@ -161,15 +161,14 @@ Status Job::check(const Model &model, size_t plan, const std::string &map) {
         std::to_string(size) + " processes were started: use mpirun -n " +
         std::to_string(model.devices) + (model.devices > 1 ? " or fewer" : "") +
         ", or compile with --devices " + std::to_string(size));
-  Expected<Placement> placement =
-      map.empty() ? Placement::even(model.devices, size)
-                  : Placement::parse(map, model.devices, size);
-  if (!placement)
-    return Status::error("--device-map " + placement.status().message());
-  impl->placement = *placement;
-  mine = placement->devicesOf(rank());
+  const Placement placement = PARTITA_TRY(
+      within("--device-map ",
+             map.empty() ? Placement::even(model.devices, size)
+                         : Placement::parse(map, model.devices, size)));
+  impl->placement = placement;
+  mine = placement.devicesOf(rank());
   int other =
-      PARTITA_TRY(impl->mpi->firstOther(identity(model, plan, *placement)));
+      PARTITA_TRY(impl->mpi->firstOther(identity(model, plan, placement)));
   if (other >= 0)
     return Status::error(
         "process " + std::to_string(other) +
@@ -202,17 +201,17 @@ Status Job::dealGpus(const Model &model) {
 
 Expected<std::shared_ptr<runtime::Communicator>>
 Job::communicator(const Model &model, const std::vector<int> &places,
-                  const std::string &devices, double timeout_s, bool spin,
                   size_t number) {
   if (!impl->mpi)
     return std::shared_ptr<runtime::Communicator>();
   auto made = PARTITA_TRY(runtime::MixedCommunicator::create(
       impl->mpi->transfers(std::min(number, runtime::mpi::Job::kPlans - 1)),
       *impl->placement, runtime::linksOf(*model.plan, model.mesh),
-      model.plan->micro_batches(), {timeout_s, &impl->mpi->liveness()}, spin,
+      model.plan->micro_batches(), {options.timeout, &impl->mpi->liveness()},
+      haveRoom(options, *this),
       runtime::collectivesOf(*model.plan, model.mesh)));
   runtime::nccl::Processes processes = impl->processes();
-  processes.request = devices;
+  processes.request = options.devices;
   processes.interrupted = [this] {
     impl->mpi->liveness().answer();
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
@@ -224,7 +223,7 @@ Job::communicator(const Model &model, const std::vector<int> &places,
   auto with = PARTITA_TRY(
       runtime::nccl::withNccl(made, runtime::trafficOf(*model.plan, model.mesh),
                               runtime::gpusOf(*model.plan, places), processes,
-                              timeout_s, runtime::nccl::loadLibrary()));
+                              options.timeout, runtime::nccl::loadLibrary()));
   if (root())
     remark(with.remark);
   return with.communicator;
@@ -389,8 +388,7 @@ Status Job::check(const Model &model, size_t, const std::string &map) {
                                      "partita-run was built without it");
 }
 Expected<std::shared_ptr<runtime::Communicator>>
-Job::communicator(const Model &, const std::vector<int> &, const std::string &,
-                  double, bool, size_t) {
+Job::communicator(const Model &, const std::vector<int> &, size_t) {
   return std::shared_ptr<runtime::Communicator>();
 }
 bool Job::allWell(const Status &status) {
@@ -426,8 +424,7 @@ Expected<std::shared_ptr<runtime::Communicator>>
 Job::communicator(std::shared_ptr<const runtime::Artifact> artifact) {
   const Model model(std::move(artifact));
   return communicator(model, sessionOptions(options, model, *this).places,
-                      options.devices, options.timeout,
-                      haveRoom(options, *this), trained++);
+                      trained++);
 }
 
 std::vector<int> Job::devicesOf([[maybe_unused]] int process,
@@ -439,28 +436,6 @@ std::vector<int> Job::devicesOf([[maybe_unused]] int process,
   std::vector<int> all(size_t(model.devices));
   std::iota(all.begin(), all.end(), 0);
   return all;
-}
-
-std::vector<uint8_t> Job::gatherByDevice(std::span<const uint8_t> bytes) {
-  const std::vector<std::vector<uint8_t>> parts = gather(bytes);
-#ifdef PARTITA_WITH_MPI
-  if (impl->mpi) {
-    std::vector<uint8_t> all;
-    if (!root())
-      return all;
-    const runtime::mpi::Placement &placement = *impl->placement;
-    for (int device = 0; device < placement.devices(); ++device) {
-      const int owner = placement.processOf(device);
-      const std::vector<uint8_t> &part = parts[size_t(owner)];
-      const size_t each = part.size() / placement.devicesOf(owner).size();
-      const auto begin =
-          part.begin() + ptrdiff_t(each) * placement.placeOf(device);
-      all.insert(all.end(), begin, begin + ptrdiff_t(each));
-    }
-    return all;
-  }
-#endif
-  return parts[0];
 }
 
 void Job::stopOnSignals() {

@@ -71,14 +71,11 @@ public:
   const std::vector<int> &gpus() const { return gpuPlaces; }
 
   /// The communicator of all processes. Null with one process: the session then
-  /// makes its own. `places`: the GPU of each device (SessionOptions), and
-  /// `devices`: what the user said of that (--devices). `spin`: whether devices
-  /// may spin while they wait. It must be connected before the first step.
-  /// `number`: plans that take turns have different ones. Of those from 2 on,
-  /// one is there at a time.
+  /// makes its own. `places`: the GPU of each device (SessionOptions). It must
+  /// be connected before the first step. `number`: plans that take turns have
+  /// different ones. Of those from 2 on, one is there at a time.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(const Model &model, const std::vector<int> &places,
-               const std::string &devices, double timeout_s, bool spin,
                size_t number = 0);
   /// Of a trainer's plan: of the first two calls for the plans that learn and
   /// evaluate, of later ones for those that look for what is not finite.
@@ -123,9 +120,6 @@ public:
   void gatherOutputs(const Model &model, std::vector<runtime::Tensor> &outputs);
   /// Gathers one entry per process on process 0.
   std::vector<std::vector<uint8_t>> gather(std::span<const uint8_t> bytes);
-  /// Gathers `bytes`, which has equally many for each device of this process,
-  /// on process 0, in the order of the devices.
-  std::vector<uint8_t> gatherByDevice(std::span<const uint8_t> bytes);
 
 private:
   explicit Job(const Options &options);

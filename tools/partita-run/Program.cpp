@@ -9,14 +9,10 @@
 
 #include "tools/cli/CommandLine.h"
 #include "tools/partita-run/Run.h"
-#include "tools/partita-run/TestData.h"
 #include "tools/partita-run/measure/Benchmark.h"
-#include "tools/partita-run/measure/Calibrate.h"
 #include "tools/partita-run/measure/ModelTimes.h"
-#include "tools/partita-run/measure/OfferedLoad.h"
 #include "tools/partita-run/show/PlanTable.h"
 #include "tools/partita-run/show/ProfileTable.h"
-#include "tools/partita-run/train/Train.h"
 
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/io/TensorFiles.h"

@@ -131,11 +131,10 @@ runtime::SessionOptions sessionOptions(const Options &options,
 }
 
 static Expected<std::unique_ptr<Session>>
-openSession(const Options &options, const Model &model, Job &job,
+openSession(const Model &model, Job &job,
             const runtime::SessionOptions &session) {
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
-      job.communicator(model, session.places, options.devices, options.timeout,
-                       haveRoom(options, job));
+      job.communicator(model, session.places);
   Expected<std::unique_ptr<Session>> made =
       communicator ? Session::create(model.artifact, session, *communicator)
                    : Expected<std::unique_ptr<Session>>(communicator.status());
@@ -156,7 +155,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.measure_arena = measure;
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
-  return openSession(options, model, job, session);
+  return openSession(model, job, session);
 }
 
 Expected<std::unique_ptr<Session>>
@@ -166,7 +165,7 @@ loadSearch(const Options &options, const Model &model, Job &job, bool keepNan) {
   session.keep_nan = keepNan;
   session.profile = false;
   session.trust_weights = true;
-  return openSession(options, model, job, session);
+  return openSession(model, job, session);
 }
 
 Status load(Context &context) {

@@ -104,6 +104,34 @@ runtime::Expected<InputTensors> prepareInputs(const Options &options,
 /// Returns the exit status.
 int runOnce(Context &context, const InputTensors &inputs);
 
+// The other modes of the program. They return the exit status.
+
+/// Runs --test-data. The test vectors are in the folder itself, or else in each
+/// of its folders that has any. input_K.pb is for the model's input number K.
+/// The files of inputs that were fixed at compile time are left out. Prints a
+/// line for each output, then PASS or FAIL. The exit status is 1 if something
+/// differs.
+int runTestData(Context &context);
+
+/// Fails unless all input vectors are there and fit. Called before anything is
+/// loaded.
+runtime::Status checkTestData(const Options &options, const Model &model);
+
+/// Runs --benchmark --rate. Samples come one by one at random times, as from
+/// many independent users, and go through a feed::Stream. A sample's latency
+/// counts from the time at which it should have come. So the latencies show
+/// whether a stream cannot keep up. Prints latencies and the served load; with
+/// --json one object. All devices must be in this process.
+int runOfferedLoad(const Options &options, const Model &model, Job &job,
+                   const InputTensors &inputs);
+
+/// Measures this machine and writes the file for `partita-compile --machine`.
+/// Prints a short summary of it; with --json the text of the file.
+int runCalibration(const Options &options);
+
+/// Trains the artifact as the options say.
+int runTraining(const Options &options);
+
 } // namespace partita::run
 
 #endif // PARTITA_TOOLS_PARTITA_RUN_RUN_H

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/TestData.h"
-
 #include "tools/partita-run/CollectionFile.h"
 #include "tools/partita-run/FirstNan.h"
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/ComparisonReport.h"
 
 #include "runtime/io/TensorProtoFile.h"
@@ -106,17 +105,13 @@ Expected<InputTensors> readSet(const Model &model, const fs::path &folder) {
     if (belongsToOne(model.inputCollections, port))
       continue;
     const std::string path = vectorPath(folder, "input", port.index);
-    Expected<NamedTensor> item = runtime::readTensorProto(path);
-    if (!item)
-      return Status::error("the input '" + port.name +
-                           "': " + item.status().message());
-    inputs[i] = item->tensor;
+    NamedTensor item = PARTITA_TRY(within("the input '" + port.name + "': ",
+                                          runtime::readTensorProto(path)));
+    inputs[i] = std::move(item.tensor);
   }
   for (const Collection &collection : model.inputCollections)
-    if (Status status = readParts(model, collection, folder, inputs);
-        !status.ok())
-      return Status::error("the input '" + collection.name +
-                           "': " + status.message());
+    PARTITA_TRY(within("the input '" + collection.name + "': ",
+                       readParts(model, collection, folder, inputs)));
   return inputs;
 }
 
@@ -204,9 +199,7 @@ Status checkTestData(const Options &options, const Model &model) {
     Expected<InputTensors> inputs = readSet(model, folder);
     Status status =
         inputs ? Feed::create(model, *inputs, {}).status() : inputs.status();
-    if (!status.ok())
-      return Status::error("test data in '" + folder.string() +
-                           "': " + status.message());
+    PARTITA_TRY(within("test data in '" + folder.string() + "': ", status));
   }
   return Status();
 }

@@ -74,12 +74,19 @@ std::vector<DeviceMemory> measureMemory(Context &context,
   const std::vector<DeviceMemory> measured = (*session)->memory();
   for (size_t d = 0; d < mine.size(); ++d)
     mine[d].arena_touched = measured[d].arena_touched;
-  const std::vector<uint8_t> bytes = context.job.gatherByDevice(
-      {reinterpret_cast<const uint8_t *>(mine.data()),
-       mine.size() * sizeof(DeviceMemory)});
-  std::vector<DeviceMemory> all(bytes.size() / sizeof(DeviceMemory));
-  if (!bytes.empty())
-    std::memcpy(all.data(), bytes.data(), bytes.size());
+  const std::vector<std::vector<uint8_t>> parts =
+      context.job.gather({reinterpret_cast<const uint8_t *>(mine.data()),
+                          mine.size() * sizeof(DeviceMemory)});
+  if (!context.job.root())
+    return {};
+  std::vector<DeviceMemory> all(size_t(context.model.devices));
+  for (size_t process = 0; process < parts.size(); ++process) {
+    const uint8_t *from = parts[process].data();
+    for (int device : context.job.devicesOf(int(process), context.model)) {
+      std::memcpy(&all[size_t(device)], from, sizeof(DeviceMemory));
+      from += sizeof(DeviceMemory);
+    }
+  }
   return all;
 }
 

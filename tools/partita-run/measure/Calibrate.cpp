@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/measure/Calibrate.h"
-
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/Progress.h"

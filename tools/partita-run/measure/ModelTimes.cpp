@@ -79,8 +79,7 @@ Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
     return fail("has " + std::to_string((*file)->size()) +
                 " bytes: no description of a machine has more than " +
                 std::to_string(kMostMachineBytes));
-  Expected<MachineSpeeds> machine = MachineSpeeds::parse(std::string_view(
-      reinterpret_cast<const char *>((*file)->data()), (*file)->size()));
+  Expected<MachineSpeeds> machine = MachineSpeeds::parse((*file)->text());
   if (!machine)
     return fail(machine.status().message() +
                 "; write one with partita-run --calibrate FILE");

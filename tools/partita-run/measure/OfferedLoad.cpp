@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/measure/OfferedLoad.h"
-
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/measure/Benchmark.h"
 #include "tools/partita-run/measure/Sample.h"
 #include "tools/partita-run/show/Format.h"

@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/train/Train.h"
-
 #include "runtime/abi/Text.h"
 #include "runtime/base/NearestName.h"
 #include "runtime/data/DataArgument.h"
@@ -58,29 +56,26 @@ openData(const Trainer &trainer, const std::vector<std::string> &arguments,
   for (const auto &input : trainer.inputs())
     inputs.push_back({input.name, nullptr, input.dtype, input.shape});
   for (const std::string &text : arguments) {
-    auto argument = data::parseDataArgument(text);
-    if (!argument)
-      return Status::error(std::string(flag) + " " + text + ": " +
-                           argument.status().message());
+    const std::string said = std::string(flag) + " " + text + ": ";
+    const data::DataArgument argument =
+        PARTITA_TRY(within(said, data::parseDataArgument(text)));
     auto found = std::find_if(inputs.begin(), inputs.end(),
                               [&](const data::LoaderInput &each) {
-                                return each.name == argument->input;
+                                return each.name == argument.input;
                               });
     if (found == inputs.end())
-      return Status::error(std::string(flag) + " " + text +
-                           ": there is no input '" + argument->input +
+      return Status::error(said + "there is no input '" + argument.input +
                            "'; the inputs are " + namesOf(trainer));
     if (found->samples)
       return Status::error(std::string(flag) + ": the samples of '" +
-                           argument->input + "' are given twice");
+                           argument.input + "' are given twice");
     found->samples =
-        PARTITA_TRY(data::openDataset(argument->path, argument->options));
-    found->scale = argument->scale;
+        PARTITA_TRY(data::openDataset(argument.path, argument.options));
+    found->scale = argument.scale;
     const auto &scales = trainer.setup().scales;
-    if (auto scale = scales.find(argument->input);
-        scale != scales.end() && argument->scale == data::Scale())
-      found->scale = {scale->second.divide, scale->second.mean,
-                      scale->second.std};
+    if (auto scale = scales.find(argument.input);
+        scale != scales.end() && argument.scale == data::Scale())
+      found->scale = scale->second;
   }
   for (const data::LoaderInput &input : inputs)
     if (!input.samples)
