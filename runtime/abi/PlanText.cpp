@@ -13,8 +13,7 @@
 
 namespace partita::abi {
 
-/// A few, or "embeddings to encoder.layer.3.output".
-static std::string modulesText(const std::vector<std::string> &scopes) {
+std::string modulesText(const std::vector<std::string> &scopes) {
   constexpr size_t kMost = 2;
   return scopes.size() <= kMost ? namesText(scopes)
                                 : scopes.front() + " to " + scopes.back();

@@ -29,6 +29,8 @@ struct StageRow {
   int64_t duration_ns = 0;
 };
 std::string stagesText(const std::vector<StageRow> &stages);
+/// A few modules, or "embeddings to encoder.layer.3.output".
+std::string modulesText(const std::vector<std::string> &scopes);
 
 /// What lies in a device's memory while a model is trained, in bytes. All but
 /// `host` add up to `peak`.

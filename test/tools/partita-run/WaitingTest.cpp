@@ -188,13 +188,11 @@ TEST_F(Waiting, theTableAndTheTraceTellThemApart) {
   EXPECT_EQ(moved, 10);
 }
 
-TEST(StageInfo, scopesAreAFewOrFromTo) {
-  StageInfo stage;
-  EXPECT_EQ(stage.scopesText(), "");
-  stage.scopes = {"a"};
-  EXPECT_EQ(stage.scopesText(), "a");
-  stage.scopes = {"embeddings", "layer.0", "layer.1"};
-  EXPECT_EQ(stage.scopesText(), "embeddings to layer.1");
+TEST(StageRow, modulesAreAFewOrFromTo) {
+  EXPECT_EQ(partita::abi::modulesText({}), "");
+  EXPECT_EQ(partita::abi::modulesText({"a"}), "a");
+  EXPECT_EQ(partita::abi::modulesText({"embeddings", "layer.0", "layer.1"}),
+            "embeddings to layer.1");
 }
 
 } // namespace

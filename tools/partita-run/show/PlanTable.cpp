@@ -199,20 +199,11 @@ std::string planText(const Model &model) {
                        abi::countOf(model.devices, "device") +
                        (model.sizesText().empty() ? "" : ", for ") +
                        model.sizesText() + "\n\n";
-  const std::vector<StageInfo> infos = stagesOf(model);
-  std::vector<abi::StageRow> stages;
   std::vector<bool> used(size_t(model.devices), false);
-  for (int64_t i = 0; i < length(plan.stages()); ++i) {
-    const abi::Stage *stage = plan.stages()->Get(unsigned(i));
-    for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
-      used[size_t(model.mesh.device(stage->program(), p))] = true;
-    stages.push_back(
-        {text(stage->name()), model.executorNames(stage->program()),
-         infos[size_t(i)].blocks, infos[size_t(i)].scopes, stage->flops(),
-         stage->parameter_bytes(), stage->activation_bytes(),
-         stage->sent_bytes(), stage->peak_bytes(), stage->duration_ns()});
-  }
-  result += abi::stagesText(stages);
+  for (const abi::Stage &stage : runtime::each(plan.stages()))
+    for (int p = 0; stage.program() >= 0 && p < model.mesh.size(); ++p)
+      used[size_t(model.mesh.device(stage.program(), p))] = true;
+  result += abi::stagesText(stagesOf(model));
   std::vector<std::string> idle;
   for (int device = 0; device < model.devices; ++device)
     if (!used[size_t(device)])
@@ -305,21 +296,18 @@ static Json toJson(const Model &model) {
       row[key] = bytes;
     json["memory"].push_back(row);
   }
-  const std::vector<StageInfo> infos = stagesOf(model);
-  for (int64_t i = 0; i < length(plan.stages()); ++i) {
-    const abi::Stage *stage = plan.stages()->Get(unsigned(i));
+  for (const abi::StageRow &stage : stagesOf(model))
     json["stages"].push_back(
-        {{"name", text(stage->name())},
-         {"device", model.executorNames(stage->program())},
-         {"blocks", infos[size_t(i)].blocks},
-         {"scopes", infos[size_t(i)].scopes},
-         {"flops", stage->flops()},
-         {"parameter_bytes", stage->parameter_bytes()},
-         {"activation_bytes", stage->activation_bytes()},
-         {"sent_bytes", stage->sent_bytes()},
-         {"peak_bytes", stage->peak_bytes()},
-         {"predicted_ms", double(stage->duration_ns()) / 1e6}});
-  }
+        {{"name", stage.name},
+         {"device", stage.device},
+         {"blocks", stage.blocks},
+         {"scopes", stage.scopes},
+         {"flops", stage.flops},
+         {"parameter_bytes", stage.parameter_bytes},
+         {"activation_bytes", stage.activation_bytes},
+         {"sent_bytes", stage.sent_bytes},
+         {"peak_bytes", stage.peak_bytes},
+         {"predicted_ms", double(stage.duration_ns) / 1e6}});
   for (int64_t i = 0; i < length(plan.channels()); ++i) {
     const abi::Channel *channel = plan.channels()->Get(unsigned(i));
     json["transfers"].push_back(

@@ -43,14 +43,14 @@ public:
   /// What an event did, without the first `waited` nanoseconds of it.
   Json complete(const Profile::Event &item, int64_t waited) {
     const runtime::ProfileEvent &event = item.event;
-    const std::optional<abi::ProgramAction> action = entryOf(model, event);
+    const abi::ProgramAction action = entryOf(model, event);
     Json json = slice(item, waited, event.end_ns - event.begin_ns);
     // An object that gets more keys moves those that it has.
     Json args = std::move(json["args"]);
-    if (action && action->kind == abi::ActionKind::run)
-      describeRun(event, *action, json, args);
-    else if (action)
-      describeTransfer(event, *action, waited, json, args);
+    if (action.kind == abi::ActionKind::run)
+      describeRun(event, action, json, args);
+    else
+      describeTransfer(event, action, waited, json, args);
     json["args"] = std::move(args);
     return json;
   }
@@ -58,7 +58,7 @@ public:
   /// The first `waited` nanoseconds of a receive, or of the end of a
   /// collective.
   Json waiting(const Profile::Event &item, int64_t waited) {
-    const abi::ProgramAction action = *entryOf(model, item.event);
+    const abi::ProgramAction action = entryOf(model, item.event);
     Json json = slice(item, 0, waited);
     json["cat"] = "wait";
     const std::string number = " #" + std::to_string(item.event.micro_batch);
@@ -138,18 +138,16 @@ private:
         if (name.front() == phase)
           json["cname"] = colour;
       if (unit->stage() >= 0 && size_t(unit->stage()) < stages.size()) {
-        const StageInfo &stage = stages[size_t(unit->stage())];
+        const abi::StageRow &stage = stages[size_t(unit->stage())];
         args["stage"] = stage.name;
         if (!stage.scopes.empty())
-          args["modules"] = stage.scopesText();
+          args["modules"] = abi::modulesText(stage.scopes);
       }
       args["predicted_us"] = double(unit->duration_ns()) / 1e3;
       return;
     }
     json["cat"] = "instruction";
     json["name"] = name;
-    if (event.instruction >= runtime::length(unit->instructions()))
-      return;
     const abi::Instruction *instruction =
         unit->instructions()->Get(unsigned(event.instruction));
     const std::string label = runtime::text(instruction->label());
@@ -225,7 +223,7 @@ private:
 
   const Model &model;
   const int64_t origin;
-  const std::vector<StageInfo> stages;
+  const std::vector<abi::StageRow> stages;
 };
 
 /// Clocks of one machine agree; those of several start when they were booted.
@@ -250,12 +248,8 @@ std::string kindOf(const Model &model, const abi::Instruction &instruction) {
   if (const abi::Call *call = instruction.work_as_Call())
     return abi::EnumNameCallKind(call->kind());
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
-    return dispatch->kernel() >= 0 &&
-                   dispatch->kernel() < runtime::length(model.plan->kernels())
-               ? runtime::text(
-                     runtime::at(model.plan->kernels(), dispatch->kernel())
-                         .name())
-               : "kernel";
+    return runtime::text(
+        runtime::at(model.plan->kernels(), dispatch->kernel()).name());
   return "copy";
 }
 
@@ -300,16 +294,15 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
       transfers;
   for (size_t i = 0; i < events.size(); ++i) {
     const Profile::Event &item = events[i];
-    const std::optional<abi::ProgramAction> entry = entryOf(model, item.event);
+    const abi::ActionKind kind = entryOf(model, item.event).kind;
     // A wait is one as a whole.
-    const bool isWait = entry && entry->kind == abi::ActionKind::wait;
-    const int64_t waited = isWait ? 0 : waits[i];
+    const int64_t waited = kind == abi::ActionKind::wait ? 0 : waits[i];
     if (waited > 0)
       text += ",\n" + dump(writer.waiting(item, waited));
     text += ",\n" + dump(writer.complete(item, waited));
     if (std::optional<MessageKey> key = messageKeyOf(model, item))
-      (entry->kind == abi::ActionKind::send ? transfers[*key].first
-                                            : transfers[*key].second) = &item;
+      (kind == abi::ActionKind::send ? transfers[*key].first
+                                     : transfers[*key].second) = &item;
   }
   int64_t id = 0;
   for (const auto &[key, ends] : transfers) {

@@ -98,8 +98,7 @@ ProfileTable::ProfileTable(const Model &model,
     const Profile::Event &item = events[at];
     const double waited = double(waits[at]);
     const runtime::ProfileEvent &event = item.event;
-    const abi::ProgramAction entry = runtime::actionOf(
-        runtime::programOf(*model.plan, event.device), event.action);
+    const abi::ProgramAction entry = entryOf(model, event);
     const double ns = double(event.end_ns - event.begin_ns);
     seen.insert(item.run);
     if (event.instruction < 0)

@@ -31,17 +31,6 @@ std::string join(const std::vector<std::string> &parts, size_t most,
 
 } // namespace
 
-std::string StageInfo::blocksText() const {
-  constexpr size_t kMost = 4;
-  return join(blocks, kMost, " ");
-}
-
-std::string StageInfo::scopesText() const {
-  constexpr size_t kMost = 2;
-  return scopes.size() <= kMost ? join(scopes, kMost, ", ")
-                                : scopes.front() + " to " + scopes.back();
-}
-
 std::vector<std::string> scopesOf(const abi::Instruction &instruction) {
   std::vector<std::string> scopes;
   for (int64_t i = 0; i < runtime::length(instruction.scopes()); ++i)
@@ -54,14 +43,19 @@ std::string joinScopes(const std::vector<std::string> &scopes) {
   return join(scopes, kMost, ", ");
 }
 
-std::vector<StageInfo> stagesOf(const Model &model) {
-  std::vector<StageInfo> stages;
+std::vector<abi::StageRow> stagesOf(const Model &model) {
+  std::vector<abi::StageRow> stages;
   for (int64_t i = 0; i < runtime::length(model.plan->stages()); ++i) {
     const abi::Stage &stage = *model.plan->stages()->Get(unsigned(i));
-    StageInfo &info = stages.emplace_back();
+    abi::StageRow &info = stages.emplace_back();
     info.name = runtime::text(stage.name());
-    info.devices = model.executorNames(stage.program());
-    info.predicted = double(stage.duration_ns());
+    info.device = model.executorNames(stage.program());
+    info.flops = stage.flops();
+    info.parameter_bytes = stage.parameter_bytes();
+    info.activation_bytes = stage.activation_bytes();
+    info.sent_bytes = stage.sent_bytes();
+    info.peak_bytes = stage.peak_bytes();
+    info.duration_ns = stage.duration_ns();
     for (int64_t b = 0; b < runtime::length(stage.blocks()); ++b)
       info.blocks.push_back(runtime::text(stage.blocks()->Get(unsigned(b))));
     if (stage.program() < 0)
@@ -83,10 +77,11 @@ std::vector<StageInfo> stagesOf(const Model &model) {
 }
 
 std::string legendText(const Model &model) {
-  const std::vector<StageInfo> stages = stagesOf(model);
+  const std::vector<abi::StageRow> stages = stagesOf(model);
   const bool hasScopes =
-      std::any_of(stages.begin(), stages.end(),
-                  [](const StageInfo &stage) { return !stage.scopes.empty(); });
+      std::any_of(stages.begin(), stages.end(), [](const abi::StageRow &stage) {
+        return !stage.scopes.empty();
+      });
   std::vector<std::string> header = {"stage", "device", "blocks"};
   std::vector<bool> right = {false, false, false};
   if (hasScopes) {
@@ -95,13 +90,14 @@ std::string legendText(const Model &model) {
   }
   header.push_back("predicted");
   right.push_back(true);
+  constexpr size_t kMostBlocks = 4;
   Table table(header, right);
-  for (const StageInfo &stage : stages) {
-    std::vector<std::string> row = {stage.name, stage.devices,
-                                    stage.blocksText()};
+  for (const abi::StageRow &stage : stages) {
+    std::vector<std::string> row = {stage.name, stage.device,
+                                    join(stage.blocks, kMostBlocks, " ")};
     if (hasScopes)
-      row.push_back(stage.scopesText());
-    row.push_back(timeText(stage.predicted));
+      row.push_back(abi::modulesText(stage.scopes));
+    row.push_back(timeText(double(stage.duration_ns)));
     table.add(std::move(row));
   }
   return table.text();
@@ -109,12 +105,12 @@ std::string legendText(const Model &model) {
 
 nlohmann::ordered_json legendJson(const Model &model) {
   nlohmann::ordered_json result = nlohmann::ordered_json::array();
-  for (const StageInfo &stage : stagesOf(model))
+  for (const abi::StageRow &stage : stagesOf(model))
     result.push_back({{"name", stage.name},
-                      {"device", stage.devices},
+                      {"device", stage.device},
                       {"blocks", stage.blocks},
                       {"scopes", stage.scopes},
-                      {"predicted_us", stage.predicted / 1e3}});
+                      {"predicted_us", double(stage.duration_ns) / 1e3}});
   return result;
 }
 

@@ -8,6 +8,7 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_STAGES_H
 #define PARTITA_TOOLS_PARTITA_RUN_SHOW_STAGES_H
 
+#include "runtime/abi/PlanText.h"
 #include "runtime/feed/Model.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,22 +17,7 @@ namespace partita::run {
 
 using namespace feed;
 
-/// A stage, as one line of the legend.
-struct StageInfo {
-  std::string name;                ///< e.g. "F0"
-  std::string devices;             ///< e.g. "cpu:0, cpu:2"
-  std::vector<std::string> blocks; ///< of the partition
-  /// The modules of the model that the stage computes, in the order of
-  /// computation. Empty if the model does not name them.
-  std::vector<std::string> scopes;
-  double predicted = 0; ///< ns per micro-batch
-
-  std::string blocksText() const;
-  /// A few modules, or e.g. "embeddings to encoder.layer.3.output".
-  std::string scopesText() const;
-};
-
-std::vector<StageInfo> stagesOf(const Model &model);
+std::vector<abi::StageRow> stagesOf(const Model &model);
 
 /// The modules that an instruction belongs to.
 std::vector<std::string> scopesOf(const abi::Instruction &instruction);

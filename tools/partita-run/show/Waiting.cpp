@@ -35,25 +35,19 @@ std::map<std::pair<int, int>, int> groupsOf(const Model &model) {
 
 } // namespace
 
-std::optional<abi::ProgramAction> entryOf(const Model &model,
-                                          const ProfileEvent &event) {
-  if (event.device < 0 || event.device >= model.devices)
-    return std::nullopt;
-  const abi::Program &program = runtime::programOf(*model.plan, event.device);
-  if (event.action < 0 || event.action >= runtime::length(program.actions()))
-    return std::nullopt;
-  return runtime::actionOf(program, event.action);
+abi::ProgramAction entryOf(const Model &model, const ProfileEvent &event) {
+  return runtime::actionOf(runtime::programOf(*model.plan, event.device),
+                           event.action);
 }
 
 std::optional<MessageKey> messageKeyOf(const Model &model,
                                        const Profile::Event &item) {
-  const std::optional<abi::ProgramAction> entry = entryOf(model, item.event);
-  if (!entry || item.event.instruction >= 0 ||
-      (entry->kind != abi::ActionKind::send &&
-       entry->kind != abi::ActionKind::recv))
+  const abi::ProgramAction entry = entryOf(model, item.event);
+  if (item.event.instruction >= 0 || (entry.kind != abi::ActionKind::send &&
+                                      entry.kind != abi::ActionKind::recv))
     return std::nullopt;
   return MessageKey{item.run,
-                    runtime::linkOf(model.mesh, entry->subject,
+                    runtime::linkOf(model.mesh, entry.subject,
                                     model.mesh.position(item.event.device)),
                     item.event.micro_batch};
 }
@@ -72,29 +66,29 @@ std::vector<int64_t> findWaits(const Model &model,
   std::map<MessageKey, int64_t> sent;
   std::map<Round, int64_t> met;
   for (const Profile::Event &item : events) {
-    const std::optional<abi::ProgramAction> entry = entryOf(model, item.event);
-    if (!entry || item.event.instruction >= 0)
+    const abi::ProgramAction entry = entryOf(model, item.event);
+    if (item.event.instruction >= 0)
       continue;
-    if (entry->kind == abi::ActionKind::send)
+    if (entry.kind == abi::ActionKind::send)
       sent[*messageKeyOf(model, item)] = item.event.end_ns;
-    if (entry->kind == abi::ActionKind::start) {
-      int64_t &last = met[roundOf(item, entry->subject)];
+    if (entry.kind == abi::ActionKind::start) {
+      int64_t &last = met[roundOf(item, entry.subject)];
       last = std::max(last, item.event.end_ns);
     }
   }
   std::vector<int64_t> waits;
   for (const Profile::Event &item : events) {
     const ProfileEvent &event = item.event;
-    const std::optional<abi::ProgramAction> entry = entryOf(model, event);
+    const abi::ProgramAction entry = entryOf(model, event);
     int64_t until = event.begin_ns;
-    if (entry && event.instruction < 0) {
-      if (entry->kind == abi::ActionKind::wait)
+    if (event.instruction < 0) {
+      if (entry.kind == abi::ActionKind::wait)
         until = event.end_ns;
-      if (entry->kind == abi::ActionKind::recv)
+      if (entry.kind == abi::ActionKind::recv)
         if (auto at = sent.find(*messageKeyOf(model, item)); at != sent.end())
           until = at->second;
-      if (entry->kind == abi::ActionKind::finish)
-        if (auto at = met.find(roundOf(item, entry->subject)); at != met.end())
+      if (entry.kind == abi::ActionKind::finish)
+        if (auto at = met.find(roundOf(item, entry.subject)); at != met.end())
           until = at->second;
     }
     waits.push_back(std::clamp<int64_t>(until - event.begin_ns, 0,

@@ -30,9 +30,9 @@
 
 namespace partita::run {
 
-/// The entry of the program that an event belongs to. Nothing if there is none.
-std::optional<abi::ProgramAction> entryOf(const Model &model,
-                                          const runtime::ProfileEvent &event);
+/// The entry of the program that an event belongs to.
+abi::ProgramAction entryOf(const Model &model,
+                           const runtime::ProfileEvent &event);
 
 /// The key that a send and its receive share: the step, the link and the
 /// micro-batch.
