@@ -46,7 +46,7 @@ void Progress::wipe() {
   drawn = false;
 }
 
-void Progress::update(int64_t done) {
+void Progress::update(int64_t done, const char *said) {
   if (!enabled)
     return;
   Clock::time_point now = Clock::now();
@@ -62,9 +62,9 @@ void Progress::update(int64_t done) {
   std::string left =
       done > 0 ? clockText(passed * double(total - done) / double(done))
                : std::string("?");
-  std::fprintf(stderr, "\r\x1b[K%s [%s] %lld/%lld  %s left", what.c_str(),
+  std::fprintf(stderr, "\r\x1b[K%s [%s] %lld/%lld  %s%s left", what.c_str(),
                bar.c_str(), static_cast<long long>(done),
-               static_cast<long long>(total), left.c_str());
+               static_cast<long long>(total), said, left.c_str());
   std::fflush(stderr);
 }
 

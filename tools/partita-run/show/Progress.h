@@ -20,7 +20,8 @@ class Progress {
 public:
   Progress(std::string what, int64_t total, bool enabled);
   ~Progress();
-  void update(int64_t done);
+  /// `said` stands in front of the time left.
+  void update(int64_t done, const char *said = "");
   /// Wipes out the bar, so that a message does not stand behind it.
   static void wipe();
 

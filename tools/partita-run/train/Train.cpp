@@ -15,11 +15,11 @@
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/measure/ModelTimes.h"
 #include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/show/Progress.h"
 #include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <chrono>
 #include <cinttypes>
@@ -98,6 +98,7 @@ public:
     announce();
     begin = reported = Clock::now();
     firstStep = trainer->steps();
+    bar.emplace("training", lastStep - firstStep, !options.json && job.root());
     std::vector<const uint8_t *> pointers;
     while (trainer->steps() < lastStep && !stops) {
       auto loaded = PARTITA_TRY(nextOf(*loader));
@@ -132,7 +133,7 @@ public:
       if (isDue || isLast || isReportDue()) {
         PARTITA_TRY(report(epoch, isDue || isLast));
       } else if (isOutputDue()) {
-        wipe();
+        Progress::wipe();
         PARTITA_TRY(tell(lineOf(epoch)));
       }
       const int64_t every = options.training.checkpointEvery;
@@ -141,7 +142,7 @@ public:
            (isDue && !options.training.keepBest.empty())))
         PARTITA_TRY(save());
     }
-    wipe();
+    Progress::wipe();
     return finish();
   }
 
@@ -272,7 +273,7 @@ private:
 
   /// The states that a step has left as they were are worth keeping.
   Status saveAfter(const Status &error, const runtime::train::Progress &at) {
-    wipe();
+    Progress::wipe();
     if (!folder || !trainer->lostStates().ok() ||
         trainer->setup().onNonfinite.empty() || trainer->steps() == at.step)
       return error;
@@ -317,14 +318,16 @@ private:
     last = result;
     if (result.skipped) {
       if (skipped++ == 0 && job.root()) {
-        wipe();
+        Progress::wipe();
         remark(result.why + ". The step is skipped");
       }
     } else {
       lossSum += result.loss;
       ++lossCount;
     }
-    draw();
+    char loss[32] = "";
+    std::snprintf(loss, sizeof loss, "loss %.4f  ", last.loss);
+    bar->update(trainer->steps() - firstStep, loss);
   }
 
   /// Keeps what was done in a step, if a profile is asked for. The first step
@@ -437,7 +440,7 @@ private:
 
   /// A line of what was learned since the last one.
   Status report(int64_t epoch, bool evaluates) {
-    wipe();
+    Progress::wipe();
     const double seconds = secondsSince(reported);
     nlohmann::ordered_json line = lineOf(epoch);
     line["samples_per_second"] =
@@ -505,35 +508,6 @@ private:
     std::fflush(stdout);
   }
 
-  /// A bar, if somebody looks.
-  void draw() {
-    if (options.json || !job.root() || !isatty(STDERR_FILENO) ||
-        secondsSince(drawn) < kSecondsPerBar)
-      return;
-    drawn = Clock::now();
-    constexpr int kWidth = 30;
-    const double share =
-        static_cast<double>(trainer->steps() - firstStep) /
-        static_cast<double>(std::max<int64_t>(lastStep - firstStep, 1));
-    const int full = static_cast<int>(share * kWidth);
-    const double seconds = secondsSince(begin);
-    std::fprintf(
-        stderr, "\r[%s%s] %" PRId64 "/%" PRId64 "  loss %.4f  %s left \x1b[K",
-        std::string(static_cast<size_t>(full), '#').c_str(),
-        std::string(static_cast<size_t>(kWidth - full), '.').c_str(),
-        trainer->steps(), lastStep, last.loss,
-        abi::timeText(static_cast<int64_t>(1e9 * seconds * (1 - share) /
-                                           std::max(share, 1e-9)))
-            .c_str());
-    hasBar = true;
-  }
-
-  void wipe() {
-    if (hasBar)
-      std::fprintf(stderr, "\r\x1b[K");
-    hasBar = false;
-  }
-
   Status finish() {
     if (stops && !options.json && job.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
@@ -549,7 +523,6 @@ private:
                                          options.training.exportTo);
   }
 
-  static constexpr double kSecondsPerBar = 0.2;
   static constexpr int64_t kProfiledSteps = 10;
   static constexpr int64_t kMeasuredSteps = 200; ///< by --calibrate
 
@@ -570,8 +543,8 @@ private:
   int64_t skipped = 0; ///< steps of this run
   double lossSum = 0;  ///< since the last line
   int64_t lossCount = 0, waitedBefore = 0;
-  Clock::time_point begin, reported, drawn;
-  bool hasBar = false;
+  Clock::time_point begin, reported;
+  std::optional<Progress> bar;
 };
 
 } // namespace
