@@ -9,6 +9,9 @@
 #include "runtime/base/NearestName.h"
 #include "runtime/data/DataArgument.h"
 #include "runtime/data/Loader.h"
+#include "runtime/train/EventFile.h"
+#include "runtime/train/TrainLog.h"
+#include "runtime/trainer/Checkpoints.h"
 #include "runtime/trainer/TrainedModel.h"
 #include "runtime/trainer/Trainer.h"
 #include "tools/partita-run/Job.h"
@@ -16,7 +19,6 @@
 #include "tools/partita-run/measure/ModelTimes.h"
 #include "tools/partita-run/show/ProfileTable.h"
 #include "tools/partita-run/show/Progress.h"
-#include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
 
 #include <nlohmann/json.hpp>
@@ -25,6 +27,8 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 
 namespace partita::run {
 namespace {
@@ -137,7 +141,7 @@ public:
         PARTITA_TRY(tell(lineOf(epoch)));
       }
       const int64_t every = options.training.checkpointEvery;
-      if (folder &&
+      if (checkpoints &&
           (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch) ||
            (isDue && !options.training.keepBest.empty())))
         PARTITA_TRY(save());
@@ -150,10 +154,11 @@ private:
   Status open() {
     PARTITA_TRY(openTrainer());
     PARTITA_TRY(job.agree(setStates()));
-    PARTITA_TRY(openFolder());
+    PARTITA_TRY(openCheckpoints());
     PARTITA_TRY(job.agree(openSamples()));
     PARTITA_TRY(compareSamples());
-    return folder ? folder->begin() : Status();
+    return checkpoints ? job.agree(job.root() ? openLogs() : Status())
+                       : Status();
   }
 
   Status openTrainer() {
@@ -250,15 +255,23 @@ private:
   }
 
   /// Goes on from a checkpoint, if asked to.
-  Status openFolder() {
+  Status openCheckpoints() {
     const TrainingOptions &training = options.training;
     if (training.checkpoint.empty())
       return Status();
-    folder = std::make_unique<RunFolder>(
-        *trainer, training.checkpoint, training.keep, training.keepBest,
+    checkpoints.emplace(
+        *trainer, training.checkpoint,
+        runtime::train::Retention{.last = training.keep,
+                                  .metric = training.keepBest,
+                                  .larger_is_better =
+                                      training.keepBest != "eval_loss"},
         "\norder " + training.order, training.allowChanges);
     if (training.resume) {
-      next = PARTITA_TRY(folder->resume(training.seed));
+      auto resumed = PARTITA_TRY(checkpoints->resume(training.seed));
+      for (const std::string &line : resumed.remarks)
+        if (job.root())
+          remark(line);
+      next = resumed.progress;
       if (!options.json && job.root())
         std::printf("goes on after step %" PRId64 "\n", next.step);
     }
@@ -266,15 +279,32 @@ private:
     return Status();
   }
 
+  /// In process 0, before the first step. Fails if the folder has checkpoints
+  /// of later steps.
+  Status openLogs() {
+    const std::string &folder = options.training.checkpoint;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      return Status::error("cannot make the folder '" + folder +
+                           "': " + error.message());
+    PARTITA_TRY(checkpoints->maySave());
+    log = PARTITA_TRY(runtime::train::TrainLog::open(folder + "/log.jsonl"));
+    events = PARTITA_TRY(runtime::train::EventFile::create(
+        folder,
+        trainer->steps() > 0 ? std::optional(trainer->steps()) : std::nullopt));
+    return Status();
+  }
+
   Status save() {
     next.step = trainer->steps();
-    return folder->save(next);
+    return checkpoints->save(next);
   }
 
   /// The states that a step has left as they were are worth keeping.
   Status saveAfter(const Status &error, const runtime::train::Progress &at) {
     Progress::wipe();
-    if (!folder || !trainer->lostStates().ok() ||
+    if (!checkpoints || !trainer->lostStates().ok() ||
         trainer->setup().onNonfinite.empty() || trainer->steps() == at.step)
       return error;
     next = at;
@@ -432,7 +462,12 @@ private:
     if (!job.root())
       return Status();
     print(line);
-    const Status status = folder ? folder->write(recordOf(line)) : Status();
+    if (!checkpoints)
+      return Status();
+    const runtime::train::TrainRecord record = recordOf(line);
+    Status status = log->write(record);
+    if (status.ok())
+      status = events->write(record);
     if (!status.ok() && job.distributed())
       job.fail(status); // the others go on
     return status;
@@ -511,7 +546,7 @@ private:
   Status finish() {
     if (stops && !options.json && job.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
-                  folder ? "; --resume goes on" : "");
+                  checkpoints ? "; --resume goes on" : "");
     if (skipped > 0 && !options.json && job.root())
       std::printf("%s skipped, because their loss or gradients were not "
                   "finite\n",
@@ -533,9 +568,11 @@ private:
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<data::Loader> loader;
   std::vector<data::LoaderInput> evalInputs;
-  std::unique_ptr<RunFolder> folder;
-  runtime::train::Progress next;            ///< where training goes on
-  std::string samplesSaid, evalSamplesSaid; ///< what processes compare
+  std::optional<runtime::train::Checkpoints> checkpoints;
+  std::optional<runtime::train::TrainLog> log;     ///< with checkpoints, in
+  std::optional<runtime::train::EventFile> events; ///< process 0
+  runtime::train::Progress next;                   ///< where training goes on
+  std::string samplesSaid, evalSamplesSaid;        ///< what processes compare
   int64_t firstStep = 0, lastStep = 0;
   bool stops = false;      ///< somebody has asked for it
   int64_t drawnStates = 0; ///< states that do not begin as in the model
