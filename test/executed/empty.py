@@ -26,7 +26,7 @@ import time
 import warnings
 
 import backend
-from harness import ALL, SKIPPED, Failure, compile_model, main, run_artifact
+from harness import ALL, SKIPPED, Failure, compile_model, main, run_artifact, some
 
 try:
     import numpy as np
@@ -64,13 +64,13 @@ g (float[batch, T, 8] x, float[batch, 2, P, 4] past, float[batch, 0] nothing)
 
 
 def check_decoder(work):
-    """A past of length 0, no new tokens, an empty batch: over 1 to 3 devices, threads and processes, in micro-batches of which the last is not full, from and
-    to .npy and .npz files; all give the same bytes."""
+    """A past of length 0, no new tokens, an empty batch: over 1 to 3 devices, by threads and (in turns) processes, in micro-batches of which the last is not
+    full, from and to .npy and .npz files; all give the same bytes."""
     model = work / "decoder.onnxtxt"
     model.write_text(DECODER.replace("WEIGHTS", ", ".join(str((i * 7 % 13 - 6) / 10) for i in range(64))))
     proto = onnx.parser.parse_model(model.read_text())
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    for batch, tokens, past, samples in [(2, 3, 0, 9), (2, 0, 0, 9), (0, 3, 2, 0), (2, 3, 2, 9)]:
+    for turn, (batch, tokens, past, samples) in enumerate([(2, 3, 0, 9), (2, 0, 0, 9), (0, 3, 2, 0), (2, 3, 2, 9)]):
         feeds = {"x": np.linspace(-1, 1, samples * tokens * 8), "past": np.linspace(1, 2, samples * past * 8), "nothing": np.zeros(0)}
         shapes = {"x": (samples, tokens, 8), "past": (samples, 2, past, 4), "nothing": (samples, 0)}
         feeds = {name: array.astype(np.float32).reshape(shapes[name]) for name, array in feeds.items()}
@@ -90,8 +90,9 @@ def check_decoder(work):
             found.append(dict(np.load(work / "out.npz")))
             run_artifact(artifact, *flags, "--output", f"{out}/", "--no-pin")
             found.append({name: np.load(out / f"{name}.npy") for name in names})
-            run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz", ranks=devices)
-            found.append(dict(np.load(work / "out.npz")))
+            if devices in some((1, 2, 3), 3, turn):
+                run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz", ranks=devices)
+                found.append(dict(np.load(work / "out.npz")))
         what = f"batch {batch}, {tokens} tokens, a past of {past}"
         for name in names:
             if any(other[name].shape != found[0][name].shape or other[name].tobytes() != found[0][name].tobytes() for other in found):

@@ -5,7 +5,8 @@
 
 One device must agree with the reference vectors, and where a model has none, or for other sizes of its symbolic dimensions, with ONNX Runtime, if
 this Python has it. 2 and 3 devices must give the very bytes of one. The models of MODELS are also split over 2, 4 and 8 devices, by every schedule,
-as threads and as MPI processes; where samples can be counted, seven of them go through as well, as three micro-batches of two and one of one.
+as threads, and by one schedule for each number of devices as MPI processes, too (with PARTITA_TEST_ALL=1 by all); where samples can be counted, seven of
+them go through as well, as three micro-batches of two and one of one.
 """
 
 import itertools
@@ -13,7 +14,7 @@ import pathlib
 import sys
 import tempfile
 
-from harness import SCHEDULES, Failure, compile_model, cpu_level, data_folder, input_names, main, run_artifact, write_npy
+from harness import SCHEDULES, Failure, compile_model, cpu_level, data_folder, input_names, main, run_artifact, some, write_npy
 from vectors import shape_text
 
 THREADS = ("--threads", "1")  # the same number of cores a device, whatever the number of devices
@@ -92,18 +93,20 @@ def same_bytes(expected, found, what):
         raise Failure(f"{what}: outputs differ in some bit from those of one device")
 
 
-def every_split(model, flags, inputs, reference, work):
+def every_split(number, model, flags, inputs, reference, work):
+    """Models take turns, by their `number`, at the schedule that processes have, too, for each number of devices."""
+    by_processes = [(devices, schedule) for turn, devices in enumerate((2, 4, 8)) for schedule in some(SCHEDULES, len(SCHEDULES), number + turn)]
     for devices, schedule in itertools.product((2, 4, 8), SCHEDULES):
         artifact = work / f"{devices}-{schedule}.partita"
         compile_model(model, artifact, "--devices", devices, "--schedule", schedule, "--cpu-level", cpu_level(), *flags)
         # As threads, as processes of one device, and of several (8 devices: 3, 3 and 2).
-        for ranks in (0, devices, {2: 1, 4: 2, 8: 3}[devices]):
+        for ranks in (0, devices, {2: 1, 4: 2, 8: 3}[devices]) if (devices, schedule) in by_processes else (0,):
             out = work / "out.npz"
             run_artifact(artifact, *THREADS, *inputs, "--output", out, ranks=ranks)
             same_bytes(reference, out, f"{devices} devices, {schedule}, {f'{ranks} processes' if ranks else 'threads'}")
             out.unlink()
         artifact.unlink()
-        print(f"{devices} devices, {schedule}: threads and MPI give the bytes of one device")
+        print(f"{devices} devices, {schedule}: threads{' and MPI' if (devices, schedule) in by_processes else ''} give the bytes of one device")
 
 
 def modernise(onnx, proto):
@@ -200,7 +203,8 @@ def check(name, work):
     inputs = [word for k, port in enumerate(input_names(model)) for word in ("--input", f"{port}={vectors}/input_{k}.pb")]
     reference = work / "one.npz"
     run_artifact(one, *THREADS, *inputs, "--output", reference)
-    every_split(model, flags, inputs, reference, work)
+    number = list(MODELS).index(name)
+    every_split(number, model, flags, inputs, reference, work)
     if more:
         flags, feeds = more
         inputs = []
@@ -210,7 +214,7 @@ def check(name, work):
             inputs += ["--input", f"{port}={path}"]
         compile_model(model, one, *flags)
         run_artifact(one, *THREADS, *inputs, "--output", reference)
-        every_split(model, (*flags, "--micro-batches", "3"), inputs, reference, work)
+        every_split(number, model, (*flags, "--micro-batches", "3"), inputs, reference, work)
 
 
 if __name__ == "__main__":
