@@ -383,4 +383,4 @@ def test():
 
 
 if __name__ == "__main__":
-    main(test, use_workers=True)
+    main(test, use_workers=True, optimize=8)

@@ -175,4 +175,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check)
+    main(check, use_workers=True, optimize=8)

@@ -255,4 +255,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check, use_workers=True)
+    main(check, use_workers=True, optimize=8)
