@@ -6,6 +6,7 @@ A process has more than the plan: the program, its libraries, samples that are r
 the difference of what the two hold is compared with the difference of what was planned. What counts is memory that the system gave, without code and files.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -41,7 +42,7 @@ def images(samples):
     return {"image": np.random.default_rng(1).integers(0, 256, (samples, SIDE, SIDE)).astype(np.uint8), "label": np.arange(samples) % CLASSES}
 
 
-def network(batch, channels=96):
+def network(batch, channels):
     """Two convolutions that are normalised by the micro-batch; activations are far larger than the images."""
     g, noise, parameters = Graph(np.float32), np.random.default_rng(2), {}
 
@@ -105,6 +106,10 @@ class Training:
             raise Failure(f"$ {' '.join(map(str, command))}\nexit status {process.returncode}\n{said}")
         return [found[step] for step in at]
 
+    @functools.cached_property
+    def held_at_once(self):
+        return self.held([2], 1)[0]
+
 
 ADAMW = ("--loss", "cross_entropy:logits:next", "--optimizer", "adamw")
 MOMENTUM = ("--loss", "cross_entropy:logits:label", "--optimizer", "sgd,learning_rate=0.01,momentum=0.9")
@@ -114,14 +119,14 @@ def transformer(work, name, flags, **sizes):
     return Training(work, name, shakespeare.make_model(**sizes), tokens(6 * sizes["batch"], sizes["block"], sizes["vocabulary"]), *ADAMW, *flags)
 
 
-def convolutions(work, name, flags, batch):
-    return Training(work, name, network(batch), images(6 * batch), *MOMENTUM, *flags)
+def convolutions(work, name, flags, batch, channels=96):
+    return Training(work, name, network(batch, channels), images(6 * batch), *MOMENTUM, *flags)
 
 
 def compare(what, little, much, scratch=TOLERANCE, beside=0):
     """`beside`: bytes that are held and in no difference of plans."""
     planned = much.planned - little.planned
-    used = much.held([2], 1)[0] - little.held([2], 1)[0]
+    used = much.held_at_once - little.held_at_once
     print(f"{what}: {planned / MIB:.2f} MiB more are planned, and {used / MIB:.2f} MiB more are held", flush=True)
     if not -TOLERANCE * planned - beside <= planned - used <= scratch * planned:
         raise Failure(f"{what}: {planned} bytes more are planned, and {used} are held")
@@ -152,7 +157,7 @@ def check_recomputed(work):
 def check_growth(work):
     """With everything that a loop does: epochs, evaluations, checkpoints, logs."""
     sizes = {"batch": 2, "block": 8, "layers": 1, "heads": 2, "width": 16, "vocabulary": 11}
-    for what, training in (("a transformer", transformer(work, "long", ("--micro-batches", 2, "--clip-norm", 1), **sizes)), ("convolutions", convolutions(work, "long-images", (), 2))):
+    for what, training in (("a transformer", transformer(work, "long", ("--micro-batches", 2, "--clip-norm", 1), **sizes)), ("convolutions", convolutions(work, "long-images", (), 2, channels=8))):
         held = [word.replace("--data", "--eval-data") for word in training.data]
         early, late = training.held([EARLY, LATE], 250, *held, "--eval-every", 500, "--checkpoint", training.folder, "--checkpoint-every", 500)
         print(f"{what}: {early / MIB:.2f} MiB after {EARLY} steps, {late / MIB:.2f} MiB after {LATE}", flush=True)
