@@ -57,6 +57,8 @@ SHORTER = (
     (r"(--rate \d+)", r"\1 --seconds 1"),
     (r"--models \d+", "--models 3"),
     (r"^((?:\w+=\S+ )?test/random/run\.py(?! .*--(?:models|seed)).*)", r"\1 --models 3"),
+    # What was found before, random-models computes.
+    (r"^((?:\w+=\S+ )?test/random/run\.py(?! .*--seed).*)", r"\1 --no-found"),
 )
 
 SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
