@@ -1,6 +1,7 @@
 """Weights of a model that are cut over devices, drawn by a seed, and the partition file that says so: the compiler finds no reason to cut small models.
 Standard library only."""
 
+import collections
 import math
 import re
 
@@ -58,10 +59,15 @@ def text_of(mesh, shards, weights, more="", batches=2):
     return text
 
 
+FOLDED = collections.defaultdict(set)  # by model and flags: names that the compiler did not know
+
+
 def compile_sharded(model, artifact, flags, split, mesh, shards, weights, more=""):
     """Compiles with a partition file that is written to `split`. Weights that have folded away cannot be named: they are left out. A model that combines
     samples has one micro-batch, and none to deal out: `mesh` loses its replicas then."""
-    batches = 2
+    batches, folded = 2, FOLDED[model, tuple(flags)]
+    for name in folded & shards.keys():
+        del shards[name]
     while True:
         split.write_text(text_of(mesh, shards, weights, more, batches))
         status, text = compile_model(model, artifact, "--partition", split, *flags, "--quiet", expect=None)
@@ -77,4 +83,5 @@ def compile_sharded(model, artifact, flags, split, mesh, shards, weights, more="
         name = gone and next((n for n in shards if glob_of(n) == gone[1]), None)
         if not name:
             raise Failure(f"{model}: {mesh} {shards}\n{text}")
+        folded.add(name)
         del shards[name]
