@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BIN, REPOSITORY, SKIPPED, TARGET, Failure, compile_model, main, run, run_artifact, some
+from harness import ALL, BIN, REPOSITORY, SKIPPED, TARGET, Failure, compile_model, main, run, run_artifact, some
 
 sys.path.append(str(REPOSITORY / "examples"))
 
@@ -153,11 +153,17 @@ def compare_case(work, case, dtype, artifact, note="", begun=None, more=()):
     return max(apart), worst
 
 
+# What the host does in the same way for all devices is left out there.
+ON_GPU = TARGET and TARGET[1].startswith("cuda") and not ALL
+
+
 def check_curves(work, words):
     wrong, worst, count = [], {"f64": (0, 0), "f32": (0, 0)}, 0
     for case in CASES:
         if words and not any(word in case.name or word == case.model for word in words):
             continue
+        if ON_GPU and case.schedule and case.dtypes == ("f64",):
+            continue  # the host makes the rates, and the kernels are those of `sgd`
         # On other devices each in one of its types.
         for dtype in some(case.dtypes, len(case.dtypes) if TARGET else 1, count):
             count += 1
@@ -210,6 +216,8 @@ def check_bits(work):
         case = case_named(name)
         data, artifact = write_data(work, case, dtype), compile_case(work, case, dtype)
         same_run(work, artifact, data, (7, 13), 2, "in-order", name)
+        if ON_GPU:
+            continue  # the host deals out samples and epochs, in the same way for all devices
         # Epochs of six steps, of which a sample is left over.
         short, taken = [], 6 * case.micro * BATCH + 1
         for i in range(1, len(data), 2):
@@ -228,6 +236,9 @@ def check_bits(work):
         kept = sorted(path.name for path in folder.glob("step-*"))
         if models[0].read_bytes() != models[1].read_bytes() or kept != [f"step-{step:08}" for step in (12, 18, 24)]:
             raise Failure(f"{name}: other bits after a break between epochs, or other checkpoints than one an epoch: {kept}")
+    if ON_GPU:
+        print("breaks change no bit")
+        return
     case = case_named("cnn-adam")
     models = [work / f"{threads}.onnx" for threads in (1, 2)]
     for threads, path in zip((1, 2), models):
