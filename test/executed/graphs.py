@@ -12,7 +12,7 @@ import struct
 import tempfile
 import zipfile
 
-from harness import SCHEDULES, Failure, compile_model, main, run_artifact, write_npy
+from harness import ALL, SCHEDULES, Failure, compile_model, main, run_artifact, write_npy
 
 SAMPLES, BATCH, WIDTH = 8, 3, 8  # eight samples, three a micro-batch: the last one has two
 
@@ -100,9 +100,9 @@ def write_model(folder, name):
 
 
 def runs(name, batches):
-    """(schedule, micro-batches, whether by processes too): by processes one in four, another one for the next case."""
+    """(schedule, micro-batches, whether by processes too): by processes one of nine, another one for the next case."""
     combinations = itertools.product(SCHEDULES, batches)
-    return [(*both, number % 4 == 0) for number, both in enumerate(combinations, list(CASES).index(name))]
+    return [(*both, number % (4 if ALL else 9) == 0) for number, both in enumerate(combinations, list(CASES).index(name))]
 
 
 def outputs(artifact, folder, feed, ranks=0):
