@@ -20,7 +20,7 @@ except ImportError as missing:
     print(f"skipped: {missing} (tools/setup.sh installs it)")
     sys.exit(77)
 
-from harness import BIN, TARGET, Failure, compile_model, main, run, run_artifact
+from harness import BIN, TARGET, Failure, compile_model, main, run, run_artifact, some
 
 
 def logistic(x):
@@ -155,7 +155,7 @@ def cuts(layer):
     yield "\"fc[13]\": [null, null, tensor], fc2: [null, tensor, null]"
 
 
-def check(layer, work):
+def check(number, layer, work):
     layer.save(work / "it.onnx")
     wanted = layer.expected()
     scale = np.abs(wanted).max()
@@ -172,6 +172,8 @@ def check(layer, work):
         session = onnxruntime.InferenceSession(str(work / "it.onnx"), options, providers=["CPUExecutionProvider"])
         compare(session.run(None, layer.feeds())[0], "ONNX Runtime")
     ways = [[], ["--devices", "2"], ["--tensor-parallel", "2"], ["--reference"], ["--no-library-calls"]]
+    if not TARGET:
+        ways = [[], *some(ways[1:], 2, number)]
     for i, shard in enumerate(cuts(layer)):
         (work / f"cut{i}.yaml").write_text(f"mesh: {{tensor: 3}}\nshard: {{{shard}}}\n")
         ways.append(["--partition", work / f"cut{i}.yaml"])
@@ -206,9 +208,9 @@ def check_errors(work):
 def test():
     chosen, count = set(sys.argv[1:]), 0
     with tempfile.TemporaryDirectory() as folder:
-        for layer in layers():
+        for number, layer in enumerate(layers()):
             if not chosen or layer.name in chosen:
-                check(layer, pathlib.Path(folder))
+                check(number, layer, pathlib.Path(folder))
                 count += 1
         if not chosen and not TARGET:
             check_errors(pathlib.Path(folder))
