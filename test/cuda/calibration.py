@@ -11,16 +11,16 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
-from harness import BIN, REPOSITORY, SKIPPED, Failure, compile_model, main, run
+from harness import ALL, BIN, REPOSITORY, SKIPPED, Failure, compile_model, main, run
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
 ALONE = {"processors", "clock", "memory", "launch", "unit", "copy", "host"}
 
 
-def calibrate(machine, **environment):
+def calibrate(machine, seconds="0.02", **environment):
     env = {"LD_LIBRARY_PATH": str(EMULATOR), **{name: str(value) for name, value in environment.items()}}
-    said = run(["taskset", "-c", "0", BIN / "partita-run", "--calibrate", machine, "--calibrate-seconds", "0.1"], env=env)
+    said = run(["taskset", "-c", "0", BIN / "partita-run", "--calibrate", machine, "--calibrate-seconds", seconds], env=env)
     return json.loads(machine.read_text()), said
 
 
@@ -35,7 +35,7 @@ def check_device(machine, architecture, processors, clock, rates):
 
 def check(work):
     alone, two, none = work / "alone.json", work / "two.json", work / "none.json"
-    measured, said = calibrate(alone)
+    measured, said = calibrate(alone, seconds="0.1")
     name = check_device(measured, "sm_90", 132, 1.98, ALONE)
     if not re.search(r"^processors +132", said, re.MULTILINE) or f"{name} (sm_90)" not in said:
         raise Failure("the table does not show the GPU:\n" + said)
@@ -65,7 +65,7 @@ def check(work):
     if "devices" in calibrate(none, LD_LIBRARY_PATH="")[0]:
         raise Failure("a GPU was measured without a driver")
     # Calls of the driver fail, here and there; every failure is told, and the cores are measured all the same.
-    for call in (3, 20, 60, 200):
+    for call in (3, 20, 60, 200) if ALL else (3, 60):
         measured, said = calibrate(none, CUDA_EMU_FAIL=call, CUDA_EMU_QUIET=1)
         if "devices" in measured or "remark: not measured: " not in said or not measured["teams"]:
             raise Failure(f"call {call} of the driver failed:\n{said[-2000:]}")
