@@ -11,6 +11,7 @@
 #include "compiler/autodiff/Ports.h"
 #include "compiler/autodiff/Replicas.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
@@ -23,7 +24,6 @@ namespace partita::autodiff {
 
 #define GEN_PASS_DEF_ADDLOSSPASS
 #include "compiler/autodiff/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include "compiler/autodiff/Replicas.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/Term.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -26,7 +27,6 @@ namespace partita::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "compiler/autodiff/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

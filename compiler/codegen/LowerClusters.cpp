@@ -10,6 +10,7 @@
 #include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +28,6 @@ namespace partita::codegen {
 
 #define GEN_PASS_DEF_LOWERCLUSTERSPASS
 #include "compiler/codegen/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/ShardingCosts.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -20,7 +21,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCHOOSESHARDINGSPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

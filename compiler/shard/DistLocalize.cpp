@@ -11,6 +11,7 @@
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Reshards.h"
 #include "dialects/nn/fold/EmptyTensors.h"
+#include "dialects/support/Try.h"
 
 #include <map>
 
@@ -20,7 +21,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTLOCALIZEPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include "compiler/shard/Propagation.h"
 #include "dialects/dist/Annotations.h"
 #include "dialects/nn/NodeScopes.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -27,7 +28,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTREADANNOTATIONSPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

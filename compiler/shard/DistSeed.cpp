@@ -11,6 +11,7 @@
 #include "compiler/model/PartitionFile.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -22,7 +23,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTSEEDPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "compiler/train/StepSums.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/fold/ConstantElements.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -22,7 +23,6 @@ namespace partita::train {
 
 #define GEN_PASS_DEF_ADDOPTIMIZERPASS
 #include "compiler/train/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Ports.h"
 #include "compiler/train/Passes.h"
 #include "compiler/train/StepSums.h"
+#include "dialects/support/Try.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -17,7 +18,6 @@ namespace partita::train {
 
 #define GEN_PASS_DEF_SUMGRADIENTSPASS
 #include "compiler/train/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -24,7 +25,6 @@ namespace partita::codegen::cuda {
 
 #define GEN_PASS_DEF_EMITCUDAKERNELSPASS
 #include "compiler/codegen/cuda/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "compiler/model/NodeNames.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/ShardingCosts.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Collectives.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -24,7 +25,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCOMBINECOLLECTIVESPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

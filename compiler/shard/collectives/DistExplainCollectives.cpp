@@ -10,6 +10,7 @@
 #include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/ShardingCosts.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -25,7 +26,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTEXPLAINCOLLECTIVESPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 

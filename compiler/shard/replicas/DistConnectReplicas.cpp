@@ -7,6 +7,7 @@
 
 #include "compiler/model/ModelFunction.h"
 #include "compiler/shard/Passes.h"
+#include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -17,7 +18,6 @@ namespace partita::shard {
 
 #define GEN_PASS_DEF_DISTCONNECTREPLICASPASS
 #include "compiler/shard/Passes.h.inc"
-#include "dialects/support/Try.h"
 
 namespace {
 
