@@ -73,17 +73,15 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
   cores = PARTITA_TRY(checkMachine(loc, options, targets));
 
   begin(reading);
-  FailureOr<PartitionFacts> facts = readPartitionFacts(loc, options.partition);
-  if (failed(facts) || failed(checkPrecision(loc, options, targets)) ||
-      failed(checkTraining(loc, options, targets)))
-    return failure();
-  replicas = facts->replicas;
+  auto facts = PARTITA_TRY(readPartitionFacts(loc, options.partition));
+  PARTITA_TRY(checkPrecision(loc, options, targets));
+  PARTITA_TRY(checkTraining(loc, options, targets));
+  replicas = facts.replicas;
   if (replicas > 1 && !options.states.empty())
     return emitError(loc) << "--state " << options.states.front()
                           << ": replicas that share a batch (--replicas) keep "
                              "no states";
-  auto imported = PARTITA_TRY(importPlan(context, options, replicas));
-  module = std::move(imported);
+  module = PARTITA_TRY(importPlan(context, options, replicas));
   stateTypes = options.stateTypes;
   if (stateTypes.empty())
     for (auto weight : module->getOps<nn::WeightOp>())

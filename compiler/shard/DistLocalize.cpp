@@ -436,9 +436,8 @@ struct DistLocalizePass : impl::DistLocalizePassBase<DistLocalizePass> {
   LogicalResult run(func::FuncOp function) override {
     if (Axes(function).empty())
       return success();
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    return failure(failed(models) ||
-                   failed(Localizer(function, (*models)->at(0)).run()));
+    auto models = PARTITA_TRY(CostModels::get(function));
+    return Localizer(function, models->at(0)).run();
   }
 };
 

@@ -56,10 +56,9 @@ private:
       kind->emit(kernel, getOperation());
       return success();
     }
-    FailureOr<GridSchedule> schedule = readGrid(kernel);
-    if (failed(schedule) || failed(checkBlocks(kernel, schedule->getBlocks())))
-      return failure();
-    emitGrid(kernel, *schedule, getOperation());
+    auto schedule = PARTITA_TRY(readGrid(kernel));
+    PARTITA_TRY(checkBlocks(kernel, schedule.getBlocks()));
+    emitGrid(kernel, schedule, getOperation());
     return success();
   }
 

@@ -12,6 +12,7 @@
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/ScalarEmit.h"
+#include "dialects/support/Try.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -57,9 +58,8 @@ Value Evaluator::evaluate(OpBuilder &b, Value value, ArrayRef<Index> position) {
   for (const auto &scope : llvm::reverse(memo))
     if (auto it = scope.find(key); it != scope.end())
       return it->second;
-  Value result = compute(b, value, position);
-  if (result)
-    memo.back()[key] = result;
+  Value result = PARTITA_TRY(compute(b, value, position));
+  memo.back()[key] = result;
   return result;
 }
 
@@ -73,11 +73,8 @@ Value Evaluator::compute(OpBuilder &b, Value value, ArrayRef<Index> position) {
   }
   if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op)) {
     SmallVector<Value> scalars;
-    for (Value operand : op->getOperands()) {
-      scalars.push_back(evaluate(b, operand, position));
-      if (!scalars.back())
-        return {};
-    }
+    for (Value operand : op->getOperands())
+      scalars.push_back(PARTITA_TRY(evaluate(b, operand, position)));
     return pointwise.emitScalar(b, op->getLoc(), scalars);
   }
   if (std::optional<Reduction> reduction = describeReduction(op))

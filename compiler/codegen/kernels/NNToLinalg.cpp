@@ -71,10 +71,8 @@ public:
     }
     for (auto [i, result] : llvm::enumerate(yield->getOperands())) {
       if (!results[i])
-        results[i] =
-            emitStage(result, std::nullopt, func.getArgument(inputs + i));
-      if (!results[i])
-        return failure();
+        results[i] = PARTITA_TRY(
+            emitStage(result, std::nullopt, func.getArgument(inputs + i)));
       results[i] = reshapeTensor(
           outer, func.getLoc(), results[i],
           cast<RankedTensorType>(func.getResultTypes()[i]).getShape());

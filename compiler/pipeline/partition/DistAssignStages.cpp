@@ -669,9 +669,7 @@ struct DistAssignStagesPass
     FailureOr<PartitionGraph> graph;
     std::vector<std::vector<ClusterTime>> times;
     for (const auto &model : models->getAll()) {
-      graph = PartitionGraph::build(function, *model);
-      if (failed(graph))
-        return failure();
+      graph = PARTITA_TRY(PartitionGraph::build(function, *model));
       for (auto &of = times.emplace_back();
            const ClusterNode &node : graph->nodes)
         of.push_back(node.time);
@@ -694,10 +692,8 @@ private:
     const DeviceMesh mesh(function, getInteger(function, kDeviceCountAttr, 1));
     if (mesh.getSize() == 1 || function->hasAttr(kAloneAttr) || isCut(function))
       return success();
-    FailureOr<DenseF64ArrayAttr> alone = predictAlone(function);
-    if (succeeded(alone))
-      function->setAttr(kAloneAttr, *alone);
-    return alone;
+    function->setAttr(kAloneAttr, PARTITA_TRY(predictAlone(function)));
+    return success();
   }
 };
 

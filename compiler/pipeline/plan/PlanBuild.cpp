@@ -1079,10 +1079,8 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
   using PlanBuildPassBase::PlanBuildPassBase;
 
   LogicalResult run(func::FuncOp function) override {
-    FailureOr<const CostModels *> models = CostModels::get(function);
-    return failure(
-        failed(models) ||
-        failed(PlanBuilder(getOperation(), function, **models).build()));
+    auto models = PARTITA_TRY(CostModels::get(function));
+    return PlanBuilder(getOperation(), function, *models).build();
   }
 };
 

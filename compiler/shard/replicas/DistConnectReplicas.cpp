@@ -248,12 +248,11 @@ private:
     builder.setInsertionPoint(placeholder);
     Value made = placeholder->getOperand(0);
     if (replicas > 1)
-      made = placeholder.connect(
+      made = PARTITA_TRY(placeholder.connect(
           builder, axis, replicas,
           builder.getStringAttr(quoted(placeholder) + " is " +
-                                placeholder.describe() + " over the replicas"));
-    if (!made)
-      return failure();
+                                placeholder.describe() +
+                                " over the replicas")));
     placeholder->getResult(0).replaceAllUsesWith(made);
     placeholder->erase();
     return success();
