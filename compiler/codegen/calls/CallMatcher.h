@@ -7,7 +7,7 @@
 //
 // A call has one op as its root. Views lead from the operands to the root.
 // Views and post-ops lead from the root to the result. The rule of the root
-// (CallRule.h) says how the library computes the root.
+// (CallRule) says how the library computes the root.
 //
 //   %v = nn.reshape %x; %d = nn.dot %v, %w; %s = nn.add %d, %b; %r = nn.relu %s
 //   #plan.call<dot, operands = [x as v, w, r], post_ops = [add b, relu]>
@@ -17,13 +17,46 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CALLS_CALLMATCHER_H
 #define PARTITA_COMPILER_CODEGEN_CALLS_CALLMATCHER_H
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/StridedView.h"
-#include "compiler/codegen/calls/CallRule.h"
 #include "dialects/plan/PlanDialect.h"
 
 namespace partita::codegen {
 
 struct Activation;
+class CallMatcher;
+
+/// How an op becomes the root of a call.
+struct CallRule {
+  /// Whether the op may be the root of such a call.
+  bool (*isRoot)(mlir::Operation *op);
+
+  /// Whether the library takes an operand, or the result, of this type.
+  bool (*takes)(mlir::Operation *root, mlir::Value value);
+
+  /// Fills in the kind of the call, its operands and their views. Returns false
+  /// if the library cannot compute the op.
+  bool (*match)(CallMatcher &call, mlir::Operation *root);
+
+  /// The work of the call, in terms of the tables that are measured on a
+  /// machine. Null for calls that are not measured. `lanes`: floats in a
+  /// vector.
+  CallWork (*getWork)(mlir::Operation *root, analysis::Rates &rates,
+                      int64_t lanes) = nullptr;
+
+  bool onlyByLibrary = false; ///< no kernel can compute the op
+  bool accumulates = false;   ///< see CallTuning::accumulates
+  bool counts32 = true;       ///< a dimension must fit 32 bits
+};
+
+/// What is asked of a library while a call is put together.
+struct CallLibrary {
+  /// The rule of the op, or null.
+  const CallRule *(*getRule)(mlir::Operation *op);
+  /// Whether the library computes the call with its epilogue. The rule of its
+  /// root has filled it in.
+  bool (*computes)(const CallMatcher &call);
+};
 
 /// A post-op. Its operand, if it has one, is still a view of an MLIR value: of
 /// an input of the call, or of a constant among its ops. A plan has no
