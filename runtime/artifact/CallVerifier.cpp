@@ -235,7 +235,7 @@ private:
       return "";
     if (std::string error = dense(zeros); !error.empty())
       return prefixed("zeros", error);
-    if (dtype(zeros) != abi::DType::f32 ||
+    if (dtype(zeros) != abi::DType::f32 || rank(zeros) != rank(scales) ||
         !std::ranges::equal(*zeros->shape(), *scales->shape()))
       return "has zeros " + shown(zeros->shape()) + " of " +
              abi::EnumNameDType(dtype(zeros)) + ", which do not fit its scales";

@@ -220,25 +220,38 @@ TEST(PackedDotPlan, WrongCallsAreRefused) {
   });
 }
 
+std::string errorOfPlan(const PlanSpec &plan) {
+  const std::string path = temporary("zeros.partita");
+  writeArtifact(path, plan);
+  auto artifact = runtime::Artifact::open(path);
+  ::unlink(path.c_str());
+  return artifact ? "" : artifact.status().message();
+}
+
+TEST(PackedDotPlan, ZerosHaveAShape) {
+  PlanSpec plan = planOf(packedCase({4, 32, 3, 40, true}, 2));
+  ViewSpec &zeros = plan.programs[0].units[0].instructions[0].zeros;
+  zeros.has_shape = false;
+  zeros.strides.clear();
+  const std::string error = errorOfPlan(plan);
+  EXPECT_NE(error.find("has zeros [] of f32, which do not fit its scales"),
+            std::string::npos)
+      << error;
+}
+
 /// The proof of a schedule knows that zeros are read.
 TEST(PackedDotPlan, ZerosMustBeThere) {
   CallCase call = packedCase({4, 32, 3, 40, true}, 2);
   call.zeros.weight = false;
   PlanSpec plan = planOf(call);
-  auto errorOfPlan = [&] {
-    const std::string path = temporary("zeros.partita");
-    writeArtifact(path, plan);
-    auto artifact = runtime::Artifact::open(path);
-    ::unlink(path.c_str());
-    return artifact ? "" : artifact.status().message();
-  };
-  EXPECT_EQ(errorOfPlan(), "");
+  EXPECT_EQ(errorOfPlan(plan), "");
   ProgramSpec &program = plan.programs[0];
   const int zeros = program.units[0].instructions[0].zeros.slot;
   std::erase_if(program.actions, [&](const ActionSpec &action) {
     return action.kind == abi::ActionKind::load_input && action.slot == zeros;
   });
-  EXPECT_NE(errorOfPlan().find("reads"), std::string::npos) << errorOfPlan();
+  EXPECT_NE(errorOfPlan(plan).find("reads"), std::string::npos)
+      << errorOfPlan(plan);
 }
 
 } // namespace

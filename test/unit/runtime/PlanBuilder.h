@@ -64,6 +64,7 @@ struct ViewSpec {
   int slot = -1; ///< -1: no view
   Shape shape, strides;
   int64_t offset = 0;
+  bool has_shape = true; ///< in the file
 };
 
 struct PostOpSpec {
@@ -445,7 +446,8 @@ private:
   flatbuffers::Offset<abi::View> encode(const ViewSpec &view) {
     if (view.slot == -1)
       return 0;
-    return abi::CreateView(fbb, view.slot, fbb.CreateVector(view.shape),
+    return abi::CreateView(fbb, view.slot,
+                           view.has_shape ? fbb.CreateVector(view.shape) : 0,
                            fbb.CreateVector(view.strides), view.offset);
   }
 
