@@ -350,20 +350,16 @@ partita_status partita_trainer_find_state(const partita_trainer *trainer,
 partita_status partita_trainer_get_state(const partita_trainer *trainer,
                                          size_t index, void *to, size_t bytes) {
   return guardTrainer(trainer, [&] {
-    Status status = trainer->states.check(index, to, bytes);
-    return status.ok()
-               ? trainer->trainer->readState(static_cast<int64_t>(index), to)
-               : status;
+    PARTITA_TRY(trainer->states.check(index, to, bytes));
+    return trainer->trainer->readState(static_cast<int64_t>(index), to);
   });
 }
 
 partita_status partita_trainer_set_state(partita_trainer *trainer, size_t index,
                                          const void *from, size_t bytes) {
   return guardTrainer(trainer, [&] {
-    Status status = trainer->states.check(index, from, bytes);
-    return status.ok()
-               ? trainer->trainer->writeState(static_cast<int64_t>(index), from)
-               : status;
+    PARTITA_TRY(trainer->states.check(index, from, bytes));
+    return trainer->trainer->writeState(static_cast<int64_t>(index), from);
   });
 }
 

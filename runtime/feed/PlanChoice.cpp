@@ -36,35 +36,20 @@ std::string listText(const std::vector<int64_t> &values) {
   return text;
 }
 
-/// Copies what two tensors of a type and rank have in common: the elements from
-/// the first on, along each axis as many as the smaller one has.
-void copyCommon(const Tensor &from, Tensor &to) {
-  const size_t rank = from.shape().size();
-  if (rank == 0) {
-    std::memcpy(to.mutableData(), from.data(), size_t(from.bytes()));
-    return;
-  }
-  std::vector<int64_t> common(rank), at(rank, 0);
-  for (size_t d = 0; d < rank; ++d) {
-    common[d] = std::min(from.shape()[d], to.shape()[d]);
-    if (common[d] == 0)
-      return;
-  }
-  const int64_t element = runtime::elementBytes(from.dtype());
-  auto offset = [&](const Tensor &tensor) {
-    int64_t elements = 0;
-    for (size_t d = 0; d < rank; ++d)
-      elements = elements * tensor.shape()[d] + at[d];
-    return elements * element;
-  };
-  while (true) {
-    std::memcpy(to.mutableData() + offset(to), from.data() + offset(from),
-                size_t(common[rank - 1] * element));
-    size_t d = rank - 1;
-    while (d > 0 && ++at[d - 1] == common[d - 1])
-      at[--d] = 0;
-    if (d == 0)
-      return;
+/// Copies what two tensors of a type and rank have in common: along `axis` and
+/// those behind it as many entries as the smaller one has. `read` and `written`
+/// number the rows before that.
+void copyCommon(const Tensor &from, Tensor &to, size_t axis = 0,
+                int64_t read = 0, int64_t written = 0) {
+  const int64_t has = from.shape()[axis], gets = to.shape()[axis],
+                common = std::min(has, gets);
+  if (axis + 1 < from.shape().size()) {
+    for (int64_t i = 0; i < common; ++i)
+      copyCommon(from, to, axis + 1, read * has + i, written * gets + i);
+  } else if (common > 0) {
+    const int64_t element = runtime::elementBytes(from.dtype());
+    std::memcpy(to.mutableData() + written * gets * element,
+                from.data() + read * has * element, size_t(common * element));
   }
 }
 
@@ -73,19 +58,6 @@ std::optional<int64_t> sizeOf(const abi::Plan &plan, const std::string &name) {
     if (name == runtime::text(dimension.name()))
       return dimension.size();
   return std::nullopt;
-}
-
-/// The tensor, if it has the shape; else one that has it, with the elements
-/// that both have, and zeros.
-Expected<Tensor> resized(const Tensor &tensor,
-                         const std::vector<int64_t> &shape) {
-  if (tensor.shape() == shape)
-    return tensor;
-  Tensor made = PARTITA_TRY(Tensor::allocate(tensor.dtype(), shape));
-  if (made.bytes())
-    std::memset(made.mutableData(), 0, size_t(made.bytes()));
-  copyCommon(tensor, made);
-  return made;
 }
 
 } // namespace
@@ -318,7 +290,13 @@ Expected<Tensor> PlanChoice::resize(const Tensor &tensor,
   for (size_t axis = 0; axis < axisOf.size(); ++axis)
     if (const auto &[d, extra] = axisOf[axis]; d >= 0 && !isBatch(size_t(d)))
       shape[axis] = to[size_t(d)] + extra;
-  return resized(tensor, shape);
+  if (shape == tensor.shape())
+    return tensor;
+  Tensor made = PARTITA_TRY(Tensor::allocate(tensor.dtype(), shape));
+  if (made.bytes())
+    std::memset(made.mutableData(), 0, size_t(made.bytes()));
+  copyCommon(tensor, made);
+  return made;
 }
 
 Expected<Tensor> PlanChoice::pad(const Choice &choice, size_t input,
