@@ -72,11 +72,10 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
     std::string name = weight.file()->str();
     auto known = files->weights.find(name);
     if (known == files->weights.end()) {
-      auto opened = MappedFile::openContained(directoryOf(path), name);
-      if (!opened)
-        return Status::error("'" + path + "': weight '" + text(weight.name()) +
-                             "': " + opened.status().message());
-      known = files->weights.emplace(name, *opened).first;
+      auto opened = PARTITA_TRY(
+          within("'" + path + "': weight '" + text(weight.name()) + "': ",
+                 MappedFile::openContained(directoryOf(path), name)));
+      known = files->weights.emplace(name, opened).first;
     }
     uint64_t size = known->second->size();
     uint64_t offset = static_cast<uint64_t>(weight.offset());

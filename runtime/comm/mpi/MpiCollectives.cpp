@@ -89,9 +89,8 @@ Collectives::create(MPI_Comm comm, const Placement &placement,
       new Collectives(comm, placement, patience, stopped, progress));
   made->first_tag = first_tag;
   for (size_t i = 0; i < infos.size(); ++i)
-    if (Status status = made->prepare(infos[i]); !status.ok())
-      return Status::error("collective " + std::to_string(i) +
-                           " of the plan: " + status.message());
+    PARTITA_TRY(within("collective " + std::to_string(i) + " of the plan: ",
+                       made->prepare(infos[i])));
   // Not filled: pages that nothing uses take no memory.
   for (Pieces &each : made->pieces) {
     each.early.reset(new uint8_t[size_t(each.bytes)]);

@@ -458,13 +458,12 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
   ResolvedCall call =
       resolveCall(*instruction.work_as_Call(),
                   [&](const abi::View &view) { return operand(view); });
-  auto task = prepareCall(std::move(call), *context, team, pack);
-  if (!task)
-    return Status::error(std::string(text(device.name())) + ": '" +
-                         text(instruction.label()) +
-                         "': " + task.status().message());
+  auto task =
+      PARTITA_TRY(within(std::string(text(device.name())) + ": '" +
+                             text(instruction.label()) + "': ",
+                         prepareCall(std::move(call), *context, team, pack)));
   if (pack)
-    releasePacked(*instruction.work_as_Call(), **task);
+    releasePacked(*instruction.work_as_Call(), *task);
   return task;
 }
 

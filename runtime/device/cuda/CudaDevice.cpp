@@ -58,9 +58,8 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
   std::unique_ptr<CudaDevice> self(
       new CudaDevice(plan, index, weights, std::move(gpu), std::move(kernels),
                      options, libraries));
-  if (Status status = self->make(options); !status.ok())
-    return Status::error(std::string(text(self->described.name())) + ": " +
-                         status.message());
+  PARTITA_TRY(within(std::string(text(self->described.name())) + ": ",
+                     self->make(options)));
   return self;
 }
 
@@ -378,10 +377,8 @@ Status CudaDevice::add(CudaInstance &instance,
                       rowPart(*slice), label);
     return Status();
   }
-  Status status = addCall(instance, *instruction.work_as_Call(), label);
-  return status.ok() ? status
-                     : Status::error(std::string("'") + label +
-                                     "': " + status.message());
+  return within(std::string("'") + label + "': ",
+                addCall(instance, *instruction.work_as_Call(), label));
 }
 
 Expected<Instance *> CudaDevice::prepare(int unit) {
@@ -399,9 +396,7 @@ Expected<Instance *> CudaDevice::prepare(int unit) {
       status = add(*made, instruction);
   if (status.ok())
     status = made->finish();
-  if (!status.ok())
-    return Status::error(std::string(text(described.name())) + ": " +
-                         status.message());
+  PARTITA_TRY(within(std::string(text(described.name())) + ": ", status));
   instance = std::move(made);
   return static_cast<Instance *>(instance.get());
 }
@@ -416,8 +411,7 @@ Status CudaDevice::finish() {
     if (instance && status.ok())
       status = capture.capture(
           *instance, static_cast<int>(plan.micro_batches()), work->stream());
-  if (!status.ok())
-    return Status::error(name + ": " + status.message());
+  PARTITA_TRY(within(name + ": ", status));
   if (const std::string remark = capture.remark(); !remark.empty())
     load_remark = name + ": " + remark;
   return Status();
@@ -431,11 +425,9 @@ Status CudaDevice::loadWeights() {
     const abi::Weight &weight = at(plan.weights(), i);
     const DeviceAddress to = (only_loads[i] ? load_weights : constants).get() +
                              static_cast<DeviceAddress>(weight_offsets[i]);
-    if (Status status = transfers->upload(to, weights[i],
-                                          static_cast<size_t>(weight.bytes()));
-        !status.ok())
-      return Status::error(std::string("weight '") + text(weight.name()) +
-                           "': " + status.message());
+    PARTITA_TRY(within(std::string("weight '") + text(weight.name()) + "': ",
+                       transfers->upload(to, weights[i],
+                                         static_cast<size_t>(weight.bytes()))));
   }
   return Status();
 }
@@ -456,12 +448,10 @@ Status CudaDevice::loadStates() {
       initial = own.data();
     }
     for (DeviceAddress copy : states[i].copies) {
-      const Status status = initial
-                                ? transfers->upload(copy, initial, part.bytes())
-                                : transfers->clear(copy, part.bytes());
-      if (!status.ok())
-        return Status::error(std::string("state '") + text(state.name()) +
-                             "': " + status.message());
+      PARTITA_TRY(within(std::string("state '") + text(state.name()) + "': ",
+                         initial
+                             ? transfers->upload(copy, initial, part.bytes())
+                             : transfers->clear(copy, part.bytes())));
     }
   }
   return Status();
@@ -481,11 +471,8 @@ Status CudaDevice::cutWeight(const abi::Slice &slice) {
 Status CudaDevice::runLoadProgram() {
   std::vector<std::unique_ptr<CudaInstance>> enqueued;
   auto await = [&](const char *label) {
-    Status status = work->synchronize(work->record());
-    return status.ok()
-               ? status
-               : Status::error("the load program failed in '" +
-                               std::string(label) + "': " + status.message());
+    return within("the load program failed in '" + std::string(label) + "': ",
+                  work->synchronize(work->record()));
   };
   for (const abi::Instruction &instruction : each(program.load())) {
     const char *label = text(instruction.label());

@@ -24,12 +24,11 @@ public:
                                            const WeightPointers &weights,
                                            const DeviceOptions &options,
                                            const std::vector<int> &) override {
-    auto used = load(gpuOf(plan, index, options));
-    if (!used)
-      return Status::error(std::string(text(at(plan.devices(), index).name())) +
-                           ": " + used.status().message());
+    auto used = PARTITA_TRY(
+        within(std::string(text(at(plan.devices(), index).name())) + ": ",
+               load(gpuOf(plan, index, options))));
     auto made = PARTITA_TRY(CudaDevice::create(
-        plan, index, weights, used->gpu, used->kernels, options, libraries));
+        plan, index, weights, used.gpu, used.kernels, options, libraries));
     return std::unique_ptr<Device>(std::move(made));
   }
 
@@ -94,11 +93,9 @@ namespace partita::runtime {
 
 Expected<std::unique_ptr<Driver>> loadCudaDriver(const Artifact &artifact,
                                                  const DeviceOptions &options) {
-  auto api = cuda::loadApi();
-  if (!api)
-    return Status::error("'" + artifact.path() +
-                         "': " + api.status().message());
-  return cuda::makeCudaDriver(artifact, options, **api);
+  const auto api =
+      PARTITA_TRY(within("'" + artifact.path() + "': ", cuda::loadApi()));
+  return cuda::makeCudaDriver(artifact, options, *api);
 }
 
 } // namespace partita::runtime

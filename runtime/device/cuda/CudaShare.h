@@ -37,11 +37,8 @@ public:
       return found->second.address;
     State made;
     if (on_host) {
-      auto pinned = allocatePinned(gpu, bytes);
-      if (!pinned)
-        return Status::error("the state '" + name +
-                             "': " + pinned.status().message());
-      made.pinned = std::move(*pinned);
+      made.pinned = PARTITA_TRY(
+          within("the state '" + name + "': ", allocatePinned(gpu, bytes)));
       made.address = addressOf(static_cast<uint8_t *>(made.pinned.get()));
     } else {
       made.buffer =

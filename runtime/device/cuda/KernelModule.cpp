@@ -45,24 +45,19 @@ KernelModule::load(const Artifact &artifact,
   std::shared_ptr<KernelModule> self(new KernelModule);
   self->gpu = gpu;
   const auto *kernels = artifact.plan().kernels();
-  auto wrong = [&](const Status &status) {
-    return Status::error("'" + artifact.path() + "': " + status.message());
-  };
+  const std::string path = "'" + artifact.path() + "': ";
   bool any = false;
   for (const abi::Kernel &kernel : each(kernels))
     any |= kernel.launch() != nullptr;
   if (any) {
-    if (Status status = checkUses(artifact); !status.ok())
-      return wrong(status);
-    if (Status status = self->load(artifact.ptx()); !status.ok())
-      return wrong(status);
+    PARTITA_TRY(within(path, checkUses(artifact)));
+    PARTITA_TRY(within(path, self->load(artifact.ptx())));
   }
   for (const abi::Kernel &kernel : each(kernels)) {
     self->launches.emplace_back();
     if (!kernel.launch())
       continue;
-    if (Status status = self->find(kernel, self->launches.back()); !status.ok())
-      return wrong(status);
+    PARTITA_TRY(within(path, self->find(kernel, self->launches.back())));
   }
   return std::shared_ptr<const KernelModule>(std::move(self));
 }

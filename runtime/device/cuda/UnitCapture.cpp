@@ -101,12 +101,10 @@ Status UnitCapture::loadCalls(CudaInstance &unit) {
   unit.useMicroBatch(0);
   Graph graph;
   std::string obstacle;
-  if (Status status = record(unit, graph, obstacle); !status.ok())
-    return Status::error("unit '" + unit.name +
-                         "' cannot be captured to load what it calls "
-                         "(--no-graphs does without): " +
-                         status.message());
-  return Status();
+  return within("unit '" + unit.name +
+                    "' cannot be captured to load what it calls "
+                    "(--no-graphs does without): ",
+                record(unit, graph, obstacle));
 }
 
 /// Why a unit may not have so many graphs; empty: it may.
@@ -133,14 +131,12 @@ Status UnitCapture::capture(CudaInstance &unit, int micro_batches,
   std::vector<GraphExec> graphs;
   while (graphs.size() < places && obstacle.empty()) {
     unit.useMicroBatch(static_cast<int>(graphs.size()));
-    auto made = make(unit, stream);
-    if (!made)
-      return Status::error("unit '" + unit.name +
-                           "' cannot become a CUDA graph (--no-graphs does "
-                           "without): " +
-                           made.status().message());
-    obstacle = std::move(made->obstacle);
-    graphs.push_back(std::move(made->graph));
+    auto made = PARTITA_TRY(within("unit '" + unit.name +
+                                       "' cannot become a CUDA graph "
+                                       "(--no-graphs does without): ",
+                                   make(unit, stream)));
+    obstacle = std::move(made.obstacle);
+    graphs.push_back(std::move(made.graph));
   }
   if (obstacle.empty()) {
     captured_pieces += unit.size() * places;

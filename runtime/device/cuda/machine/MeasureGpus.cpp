@@ -269,10 +269,9 @@ Expected<std::vector<DeviceFigures>> measureGpus(const Api &api) {
     if (std::any_of(gpus.begin(), gpu, isAlike))
       continue;
     const auto other = std::find_if(gpu + 1, gpus.end(), isAlike);
-    auto figures = measureGpu(*gpu, other == gpus.end() ? nullptr : *other);
-    if (!figures)
-      return Status::error((*gpu)->name() + ": " + figures.status().message());
-    all.push_back(std::move(*figures));
+    all.push_back(PARTITA_TRY(
+        within((*gpu)->name() + ": ",
+               measureGpu(*gpu, other == gpus.end() ? nullptr : *other))));
   }
   return all;
 }
