@@ -29,7 +29,7 @@ MODELS = {
 SLACK = 1.15, 2 << 20
 
 MIB = 1 << 20
-LARGE, SMALL = (2560, 5280), (64, 96)  # two weights of 52 MiB; what is left without them
+LARGE, SMALL = (4096, 8448), (64, 96)  # two weights of 132 MiB; what is left without them
 # What is read in windows: while hashes are checked, and while parts are cut out of weights.
 WINDOWS = 24 * MIB
 

@@ -203,7 +203,7 @@ void expectBrains(const CallCase &call, const std::vector<double> &expected) {
 // By instructions for bf16, and as f32 without them.
 TEST(Dot, OfBrains) {
   const int64_t sizes[][3] = {
-      {6, 8, 10}, {64, 128, 512}, {70, 132, 1100}, {2, 4, 1}};
+      {6, 8, 10}, {64, 128, 512}, {70, 132, 1100}, {130, 260, 520}, {2, 4, 1}};
   for (auto [m, n, k] : sizes)
     for (bool left : {false, true})
       for (bool right : {false, true}) {
