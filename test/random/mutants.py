@@ -6,6 +6,7 @@ each fault takes a build and a run.
     mutants.py SCRATCH --only 3,7      some of them
     mutants.py SCRATCH --models 2000   longer runs
     mutants.py SCRATCH --gradients     other faults, in derivatives: by test/executed/gradients.py and run.py --gradients, or else the tests of passes
+    mutants.py --places                only sees that the place of each fault is in the sources, once (a test)
 
 A fault is found if a model differs that does not without it, or if a test fails that passes without it. The sources of SCRATCH are as they were when
 this ends, also by a signal. Exit status 1: more than one fault in twenty was not found.
@@ -28,18 +29,18 @@ REPOSITORY = HERE.parents[1]
 FAULTS = [
     ("dialects/nn/StridedLayout.cpp", "if (!first && stride != strides[i] * shape[i])", "if (false)", "dimensions are merged that do not follow each other"),
     ("dialects/nn/StridedLayout.cpp", "view.strides[i] *= getStrides()[i];", "", "a slice's step is forgotten"),
-    ("dialects/nn/StridedLayout.cpp", "result.permute(inversePermutation(getPermutation()))", "result.permute(getPermutation())", "a transpose of a result is undone the wrong way"),
+    ("dialects/nn/StridedLayout.cpp", "result.permute(invertPermutationVector(getPermutation()))", "result.permute(getPermutation())", "a transpose of a result is undone the wrong way"),
     ("dialects/nn/StridedLayout.cpp", "view.offset += getStarts()[i] * view.strides[i];", "view.offset += getStarts()[i];", "a slice's start is no address"),
     ("compiler/codegen/calls/Activation.cpp", "if (count == 1 && passes)", "if (passes)", "what came before an exp, sqrt or log is forgotten"),
     ("compiler/codegen/calls/Activation.cpp", "<= 2e-6 * std::fabs(wanted)", "<= 2e-2 * std::fabs(wanted)", "functions that are nearly the same are the same"),
     ("compiler/codegen/calls/CallMatcher.cpp", "plan::PostOpKind::linear, -1.0, 0.0", "plan::PostOpKind::linear, 1.0, 0.0", "y - product is y + product"),
-    ("compiler/codegen/calls/PoolViews.cpp", "std::abs(step.alpha * elements - 1) <= 1e-6", "true", "any scaled sum of a window is an average"),
+    ("compiler/codegen/calls/PoolViews.cpp", "std::abs(postOp.alpha * elements - 1) <= 1e-6", "true", "any scaled sum of a window is an average"),
     ("dialects/nn/emit/ShapeElements.cpp", "inRange(b, {}, position[dim], start, end);", "inRange(b, {}, position[dim], start, end + 1);", "a concatenation reads one past a part"),
     ("dialects/nn/emit/ShapeElements.cpp", "getShape(getX())[dim] - 1);", "getShape(getX())[dim] - 2);", "a reversal is one off"),
     ("compiler/codegen/kernels/KernelSchedule.cpp", "if (map != written || target.op.getNumReductionLoops() != 0)", "if (target.op.getNumReductionLoops() != 0)", "a result takes the bytes of an operand that is read elsewhere"),
     ("compiler/codegen/kernels/EmitBody.cpp", "if (point.high <= range->first || point.low >= range->second)", "if (point.high < range->first || point.low >= range->second)", "the end of a range of a condition is off by one"),
     ("compiler/codegen/cpu/onednn/ConvRule.cpp", "if (dim != 1 && view.shape[dim] != 1 && stride != 0)\n      return;", "(void)dim, (void)stride;", "what differs from pixel to pixel is a bias"),
-    ("compiler/codegen/cpu/onednn/ConvRule.cpp", "view.shape == call.output.shape && view.strides == call.output.strides &&", "view.shape == call.output.shape &&", "a tensor of another order is summed in place"),
+    ("compiler/codegen/cpu/onednn/CallRule.cpp", "view.shape == call.output.shape && view.strides == call.output.strides &&", "view.shape == call.output.shape &&", "a tensor of another order is summed in place"),
     ("compiler/simplify/FoldScale.cpp", "Value scaled = nn::MulOp::create(b, loc, broadcast.getX(), smallFactor);", "Value scaled = broadcast.getX();", "a bias is not scaled"),
     ("compiler/simplify/FoldScale.cpp", "return x.getDims() == y.getDims() && x.getX().getType() == y.getX().getType();", "return x.getX().getType() == y.getX().getType();", "terms along different dimensions are merged"),
     ("compiler/simplify/ChannelsLast.cpp", "Operation *moved = permutable.buildPermuted(b, inverse, operands);", "Operation *moved = permutable.buildPermuted(b, order, operands);", "an op's dimensions are permuted the wrong way"),
@@ -71,18 +72,18 @@ GRADIENT_FAULTS = [
     (WEIGHTS, "sum[i] += part[i];", "sum[i] = part[i];", "only the last images of a slice count"),
     (WEIGHTS, "firstOut = slice * outWidth,", "firstOut = 0 * slice * outWidth,", "all slices read the first channels"),
     (CONTRACTION, "return otherContract[a] < otherContract[b];", "return otherContract[a] > otherContract[b];", "contracted dimensions in the wrong order"),
-    (ORDERED, "dy.get(), getDim())\n           .reverse(getDim())});", "dy.get(), getDim())});", "sums from the other end stay reversed"),
+    (ORDERED, "getDim())\n                        .reverse(getDim())};", "getDim())};", "sums from the other end stay reversed"),
     (ORDERED, "lookUp(dy, places, isWritten, updates.shape())", "lookUp(dy, places, isInside, updates.shape())", "an update that is overwritten gets a derivative"),
-    (ORDERED, "{kept, Value(), lookUp", "{dy, Value(), lookUp", "an element that is overwritten gets a derivative"),
+    (ORDERED, "Cotangents{kept, Value(),", "Cotangents{dy, Value(),", "an element that is overwritten gets a derivative"),
     (REDUCTION, "spread(dy / count)", "spread(dy)", "each of equal maxima gets all"),
     (REDUCTION, "dy - grad::exp(y) * sum(dy)", "dy - y * sum(dy)", "the logarithm of a softmax for the softmax"),
     (REDUCTION, "between.append({0, strides[i] - window[i]});", "between.append({strides[i] - window[i], 0});", "gaps between windows come before them"),
     (REDUCTION, "below = reach - this->low[i],", "below = reach,", "pools forget their borders"),
     (REDUCTION, "Term ofOthers = spread(y) / select(isZero, x.splat(1), x);", "Term ofOthers = spread(y);", "a product of all is one of the others"),
-    (SHAPE, "dy.padOrCrop(getStarts(), high)", "dy.padOrCrop(high, getStarts())", "a slice's derivative is at the other end"),
-    (SHAPE, "operands.append({inner, border.sum(allDims(dy.rank()))});", "operands.append({inner, dy.sum(allDims(dy.rank()))});", "what is inside belongs to the border"),
+    (SHAPE, "taken.padOrCrop(getStarts(), high)", "taken.padOrCrop(high, getStarts())", "a slice's derivative is at the other end"),
+    (SHAPE, "Cotangents{inner, border.sum(allDims(dy.rank()))};", "Cotangents{inner, dy.sum(allDims(dy.rank()))};", "what is inside belongs to the border"),
     (SHAPE, "stride *= from.getDimSize(i);", "stride *= dy.shape()[i];", "strides of the indices for those of the elements"),
-    (TERM, "i = select(compare(ComparePredicate::lt, i, i.splat(0)), i + double(size), i);", "(void)size;", "negative indices are not counted from the end"),
+    (TERM, "select(indices < 0.0, fromEnd, indices)", "indices", "negative indices are not counted from the end"),
     (TERM, "Term ofEqual = dy * 0.5;", "Term ofEqual = dy;", "both of equal operands get all"),
     (POINTWISE, "-dy * round((x[0] - y) / x[1])", "-dy * (x[0] / x[1])", "a remainder's quotient is not rounded"),
     (POINTWISE, "1.1283791670955126", "1.1284", "a constant of erf has few digits"),
@@ -92,7 +93,7 @@ GRADIENT_FAULTS = [
     ("compiler/autodiff/Cotangents.cpp", "addTo(all.whole, part);", "all.whole = part;", "of several uses of a parameter the last one counts"),
     ("compiler/autodiff/Losses.cpp", "return {sumAll(terms), spec.mean ? sumAll(counts) : Term()};", "return {sumAll(terms), spec.mean ? sumAll(counts.splat(1)) : Term()};", "the mean counts samples that do not count"),
     (REDUCTION, "y * (dy - sum(dy * y))", "y * (dy - sum(dy))", "a softmax's rows are not weighted"),
-    (SHAPE, "dy.transpose(inversePermutation(getPermutation()))", "dy.transpose(getPermutation())", "a transpose is not undone"),
+    (SHAPE, "dy.transpose(invertPermutationVector(getPermutation()))", "dy.transpose(getPermutation())", "a transpose is not undone"),
     (SHAPE, "starts[getDim()] = limits[getDim()];", "", "parts of a concatenation begin at the first"),
     (POINTWISE, "dy * (x[1] * pow(x[0], x[1] - 1.0))", "dy * pow(x[0], x[1] - 1.0)", "a power forgets its exponent"),
 ]
@@ -183,7 +184,8 @@ def prepare(scratch, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scratch", type=pathlib.Path)
+    parser.add_argument("scratch", type=pathlib.Path, nargs="?")
+    parser.add_argument("--places", action="store_true", help="only see that each place is there")
     parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--models", type=int, help="models of a run (default: those of the bounded run, 600, of gradients 300)")
     parser.add_argument("--seconds", type=float, default=600, help="most seconds of a run")
@@ -193,6 +195,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--most", type=int, default=1, help="differences after which a run ends")
     options = parser.parse_args()
+    if options.places:
+        gone = [f"{file}: {what}" for file, old, _, what in FAULTS + GRADIENT_FAULTS if (REPOSITORY / file).read_text().count(old) != 1]
+        sys.exit("the place is not there any more:\n" + "\n".join(gone) if gone else print(f"{len(FAULTS) + len(GRADIENT_FAULTS)} places are there"))
+    if not options.scratch:
+        parser.error("give a folder for the clone")
     options.models = options.models or (300 if options.gradients else 600)
     faults = GRADIENT_FAULTS if options.gradients else FAULTS
     scratch = options.scratch.resolve()
