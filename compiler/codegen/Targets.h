@@ -19,7 +19,7 @@
 namespace partita::codegen {
 
 /// The target of the devices at each place along the axis "stage", an array of
-/// strings (compiler/pipeline/Decision.h).
+/// strings (compiler/model/Decision.h).
 inline constexpr llvm::StringLiteral kPlaceTargetsAttr = "dist.targets";
 
 /// Whether all backends for which a function is compiled say so.

@@ -48,6 +48,8 @@ struct Failure {
     return mlir::failure();
   }
   template <Nullable T> operator T() const { return T(nullptr); }
+  /// It would hold null, and be taken for a success.
+  template <typename T> operator std::optional<T>() const = delete;
 };
 
 } // namespace partita::tried

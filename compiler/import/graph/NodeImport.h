@@ -240,24 +240,24 @@ public:
   template <typename Op> mlir::Value binary(mlir::Value x, Number auto y) {
     return binary<Op>(x, splat(static_cast<double>(y), x));
   }
-  mlir::Value add(mlir::Value x, auto y) { return binary<nn::AddOp>(x, y); }
-  mlir::Value sub(mlir::Value x, auto y) { return binary<nn::SubOp>(x, y); }
-  mlir::Value mul(mlir::Value x, auto y) { return binary<nn::MulOp>(x, y); }
-  mlir::Value div(mlir::Value x, auto y) { return binary<nn::DivOp>(x, y); }
-  mlir::Value max(mlir::Value x, auto y) { return binary<nn::MaxOp>(x, y); }
-  mlir::Value min(mlir::Value x, auto y) { return binary<nn::MinOp>(x, y); }
+  mlir::Value add(auto x, auto y) { return binary<nn::AddOp>(x, y); }
+  mlir::Value sub(auto x, auto y) { return binary<nn::SubOp>(x, y); }
+  mlir::Value mul(auto x, auto y) { return binary<nn::MulOp>(x, y); }
+  mlir::Value div(auto x, auto y) { return binary<nn::DivOp>(x, y); }
+  mlir::Value max(auto x, auto y) { return binary<nn::MaxOp>(x, y); }
+  mlir::Value min(auto x, auto y) { return binary<nn::MinOp>(x, y); }
 
   using Predicate = nn::ComparePredicate;
   mlir::Value compare(Predicate predicate, mlir::Value x, mlir::Value y);
   mlir::Value compare(Predicate predicate, mlir::Value x, Number auto y) {
     return compare(predicate, x, splat(static_cast<double>(y), x));
   }
-  mlir::Value lt(mlir::Value x, auto y) { return compare(Predicate::lt, x, y); }
-  mlir::Value le(mlir::Value x, auto y) { return compare(Predicate::le, x, y); }
-  mlir::Value gt(mlir::Value x, auto y) { return compare(Predicate::gt, x, y); }
-  mlir::Value ge(mlir::Value x, auto y) { return compare(Predicate::ge, x, y); }
-  mlir::Value eq(mlir::Value x, auto y) { return compare(Predicate::eq, x, y); }
-  mlir::Value ne(mlir::Value x, auto y) { return compare(Predicate::ne, x, y); }
+  mlir::Value lt(auto x, auto y) { return compare(Predicate::lt, x, y); }
+  mlir::Value le(auto x, auto y) { return compare(Predicate::le, x, y); }
+  mlir::Value gt(auto x, auto y) { return compare(Predicate::gt, x, y); }
+  mlir::Value ge(auto x, auto y) { return compare(Predicate::ge, x, y); }
+  mlir::Value eq(auto x, auto y) { return compare(Predicate::eq, x, y); }
+  mlir::Value ne(auto x, auto y) { return compare(Predicate::ne, x, y); }
 
   mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
                      mlir::Value onFalse);
@@ -271,6 +271,8 @@ public:
     return select(predicate, splat(static_cast<double>(onTrue), onFalse),
                   onFalse);
   }
+  /// The numbers have no type.
+  mlir::Value select(mlir::Value, Number auto, Number auto) = delete;
   mlir::Value cast(mlir::Value x, mlir::Type element, bool saturate = true);
 
   mlir::Value constant(mlir::DenseElementsAttr elements);
