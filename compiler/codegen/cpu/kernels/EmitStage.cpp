@@ -366,9 +366,7 @@ private:
     const int64_t width = rows.size();
     Type element = cast<VectorType>(rows[0].getType()).getElementType();
     const int64_t lane =
-        element.isIntOrFloat()
-            ? std::min<int64_t>(width, 128 / element.getIntOrFloatBitWidth())
-            : 1;
+        std::min<int64_t>(width, 128 / element.getIntOrFloatBitWidth());
     auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> order) {
       return vector::ShuffleOp::create(b, loc, x, y, order);
     };
