@@ -217,9 +217,13 @@ Job::exchange(std::span<uint8_t> bytes,
 }
 
 Status Job::waitFor(int peer, MPI_Request &request) const {
-  return within("process " + std::to_string(myRank) + " waits for process " +
-                    std::to_string(peer) + " to come as far, between steps: ",
-                wait(request, {timeout, livenessCheck.get()}));
+  Status status = wait(request, {timeout, livenessCheck.get()});
+  return status.ok()
+             ? status
+             : Status::error(
+                   "process " + std::to_string(myRank) + " waits for process " +
+                   std::to_string(peer) +
+                   " to come as far, between steps: " + status.message());
 }
 
 Status Job::send(int to, std::span<const uint8_t> bytes) {
