@@ -205,8 +205,7 @@ private:
       if (auto frame = dyn_cast<plan::FrameOp>(part)) {
         frameOf[frame.getFrame()] = static_cast<int>(frameTables.size());
         frameTables.push_back(
-            abi::CreateFrame(b, static_cast<int64_t>(frame.getBytes()),
-                             longs(frame.getCopies())));
+            abi::CreateFrame(b, frame.getBytes(), longs(frame.getCopies())));
       } else if (auto slot = dyn_cast<plan::SlotOp>(part)) {
         slotOf[slot.getSlot()] = static_cast<int>(slotTables.size());
         slotTables.push_back(writeSlot(slot));
@@ -263,7 +262,7 @@ private:
     std::vector<flatbuffers::Offset<abi::Instruction>> work;
     for (Operation &op : block)
       work.push_back(writeInstruction(op));
-    if (static_cast<int64_t>(unit.getStage()) >= stageCount) {
+    if (unit.getStage() >= stageCount) {
       unit.emitError() << "is of stage " << unit.getStage()
                        << ", but there are only " << stageCount;
       hasFailed = true;
@@ -473,11 +472,11 @@ private:
 
   Tables<abi::Check> writeChecks() {
     return tables<plan::CheckOp>([&](plan::CheckOp check) {
-      return abi::CreateCheck(
-          b, string(check.getOp()), string(check.getNode()),
-          string(check.getOperand()), string(check.getTensor()),
-          longs(check.getShape()), longs(check.getLow()),
-          longs(check.getHigh()), static_cast<int64_t>(check.getRows()));
+      return abi::CreateCheck(b, string(check.getOp()), string(check.getNode()),
+                              string(check.getOperand()),
+                              string(check.getTensor()),
+                              longs(check.getShape()), longs(check.getLow()),
+                              longs(check.getHigh()), check.getRows());
     });
   }
 

@@ -74,7 +74,7 @@ static LogicalResult verifyChannel(ActionOpInterface action,
     return success();
   Value slot = action.getActionSlot();
   int64_t bytes = slot ? cast<SlotType>(slot.getType()).getByteSize() : 0;
-  if (bytes != static_cast<int64_t>(channel.getBytes()))
+  if (bytes != channel.getBytes())
     return action->emitOpError("(C2) has a slot of ")
            << bytes << " bytes, channel " << name << " carries "
            << channel.getBytes();
@@ -165,9 +165,9 @@ LogicalResult ExamineOp::verifySymbolUses(SymbolTableCollection &) {
   RankedTensorType held = cast<SlotType>(getSlot().getType()).getTensor();
   int64_t seen = 0;
   for (CheckOp check : (*this)->getParentOfType<ModuleOp>().getOps<CheckOp>()) {
-    if (seen++ != static_cast<int64_t>(getCheck()))
+    if (seen++ != getCheck())
       continue;
-    const int64_t rows = static_cast<int64_t>(check.getRows());
+    const int64_t rows = check.getRows();
     // Parts of a tensor that was cut may have been put together by a view.
     if (held.getNumElements() != 2 * rows ||
         !held.getElementType().isInteger(64))

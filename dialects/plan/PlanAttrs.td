@@ -19,24 +19,19 @@ class Plan_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
 // Parameters, with their text
 //===----------------------------------------------------------------------===//
 
-/// `[1, 2]`
-def Plan_Ints : OptionalArrayRefParameter<"int64_t"> {
-  let parser = "::partita::plan::parseInts($_parser)";
-  let printer = "::partita::plan::printInts($_printer, $_self)";
+/// `[1, 2]`, or `[#plan.view<...>, ...]`
+class Plan_List<string type> : OptionalArrayRefParameter<type> {
+  let parser = "::partita::plan::parseList<" # type # ">($_parser)";
+  let printer = "::partita::plan::printList<" # type # ">($_printer, $_self)";
 }
+def Plan_Ints : Plan_List<"int64_t">;
 /// The same, and never left out.
 def Plan_Sizes : ArrayRefParameter<"int64_t"> {
-  let parser = "::partita::plan::parseInts($_parser)";
-  let printer = "::partita::plan::printInts($_printer, $_self)";
-}
-/// `[#plan.view<...>, ...]`
-class Plan_List<string attr> : OptionalArrayRefParameter<"::partita::plan::" # attr> {
-  let parser = "::partita::plan::parseList<::partita::plan::" # attr # ">($_parser)";
-  let printer = "::partita::plan::printList<::partita::plan::" # attr # ">($_printer, $_self)";
+  let parser = Plan_Ints.parser;
+  let printer = Plan_Ints.printer;
 }
 /// `true`; absent: false
 def Plan_Flag : DefaultValuedParameter<"bool", "false"> {
-  let parser = "::partita::plan::parseFlag($_parser)";
   let printer = "$_printer << ($_self ? \"true\" : \"false\")";
 }
 /// `1.500000e+00`, or its bits where that has no short form
@@ -52,12 +47,10 @@ class Plan_Word<string type, string what> : AttrParameter<"::partita::plan::" # 
 }
 /// `#plan.view<...>`, if it is there
 def Plan_View : OptionalParameter<"::partita::plan::ViewAttr"> {
-  let parser = "::partita::plan::parseWhole<::partita::plan::ViewAttr>($_parser)";
   let printer = "$_printer << ::mlir::Attribute($_self)";
 }
 /// `#plan.conv<...>` and the like, if it is there
 def Plan_Details : OptionalParameter<"::mlir::Attribute"> {
-  let parser = "::partita::plan::parseWhole<::mlir::Attribute>($_parser)";
   let printer = "$_printer << $_self";
 }
 
@@ -199,8 +192,8 @@ def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
     ```
   }];
   let parameters = (ins Plan_Word<"Cell", "cell">:$cell, Plan_Ints:$reversed, Plan_Flag:$coupled, Plan_Number<>:$clip,
-    Plan_List<"GateFunctionAttr">:$functions, Plan_View:$lengths, Plan_View:$initial, Plan_View:$initial_cell,
-    Plan_View:$peepholes, Plan_View:$hidden_bias);
+    Plan_List<"::partita::plan::GateFunctionAttr">:$functions, Plan_View:$lengths, Plan_View:$initial,
+    Plan_View:$initial_cell, Plan_View:$peepholes, Plan_View:$hidden_bias);
   let assemblyFormat = [{
     `<` $cell (`,` struct($reversed, $coupled, $clip, $functions, $lengths, $initial, $initial_cell, $peepholes,
                          $hidden_bias)^)? `>`
@@ -253,8 +246,8 @@ def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_Lo
     #plan.call<pool_max, operands = [...], details = #plan.pool<strides = [2, 2], window = [3, 3]>>
     ```
   }];
-  let parameters = (ins Plan_Word<"CallKind", "call">:$kind, Plan_List<"ViewAttr">:$operands,
-    Plan_Details:$details, Plan_List<"PostOpAttr">:$post_ops);
+  let parameters = (ins Plan_Word<"CallKind", "call">:$kind, Plan_List<"::partita::plan::ViewAttr">:$operands,
+    Plan_Details:$details, Plan_List<"::partita::plan::PostOpAttr">:$post_ops);
   let assemblyFormat = "`<` $kind (`,` struct($operands, $details, $post_ops)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

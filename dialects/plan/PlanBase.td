@@ -34,10 +34,6 @@ def Plan_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
-  let extraClassDeclaration = [{
-    /// Adds the attributes. Their parsers are in PlanAttrs.cpp.
-    void registerAttributes();
-  }];
 }
 
 #endif // PARTITA_DIALECTS_PLAN_PLANBASE_TD

@@ -21,9 +21,9 @@ using namespace partita::plan;
 //===----------------------------------------------------------------------===//
 
 LogicalResult ModelOp::verify() {
-  if (static_cast<int64_t>(getMicroBatches()) < 1)
+  if (getMicroBatches() < 1)
     return emitOpError("(C1) needs at least 1 micro-batch, has ")
-           << static_cast<int64_t>(getMicroBatches());
+           << getMicroBatches();
   return success();
 }
 
@@ -40,7 +40,7 @@ LogicalResult CheckOp::verify() {
   int64_t indices = 1;
   for (int64_t size : getShape())
     indices *= size;
-  const auto rows = static_cast<int64_t>(getRows());
+  const int64_t rows = getRows();
   if (rows < 1 || indices % rows != 0)
     return emitOpError("(C1) has ")
            << rows << " rows of " << indices << " indices";
@@ -92,7 +92,7 @@ LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return device.emitOpError("(C2) has ")
              << place.size() << " coordinates for " << axes.size() << " axes";
     for (auto [axis, at] : llvm::zip_equal(axes, place))
-      if (at < 0 || at >= static_cast<int64_t>(AxisOp(axis).getSize()))
+      if (at < 0 || at >= AxisOp(axis).getSize())
         return device.emitOpError("(C2) has the coordinate ")
                << at << " on the axis '" << AxisOp(axis).getAxisName() << "'";
   }
@@ -100,8 +100,8 @@ LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult AxisOp::verify() {
-  if (static_cast<int64_t>(getSize()) < 1)
-    return emitOpError("(C1) has the size ") << static_cast<int64_t>(getSize());
+  if (getSize() < 1)
+    return emitOpError("(C1) has the size ") << getSize();
   if (Operation *before = (*this)->getPrevNode();
       before && !isa<AxisOp>(before))
     return emitOpError("(C2) stands behind another op than an axis");
@@ -122,9 +122,8 @@ LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getSource() == getTarget())
     return emitOpError("(C1) leads from ")
            << getSourceAttr() << " to the same program";
-  if (static_cast<int64_t>(getBytes()) < 0)
-    return emitOpError("(C2) has ")
-           << static_cast<int64_t>(getBytes()) << " bytes";
+  if (getBytes() < 0)
+    return emitOpError("(C2) has ") << getBytes() << " bytes";
   return success();
 }
 
@@ -136,7 +135,7 @@ static int64_t getGroupSize(Operation *op, ArrayRef<int64_t> axes) {
     if (axis < 0 || axis >= static_cast<int64_t>(all.size()) ||
         llvm::is_contained(axes.take_front(index), axis))
       return 0;
-    devices *= static_cast<int64_t>(all[axis].getSize());
+    devices *= all[axis].getSize();
   }
   return devices;
 }
@@ -174,16 +173,12 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (int64_t axis : getAxes())
     if (!isFull && axes[axis].getAxisName() == "data")
       return emitOpError("(C2) is along the axis 'data'");
-  if (static_cast<int64_t>(getRows()) < 0 ||
-      static_cast<int64_t>(getPart()) < 0)
+  if (getRows() < 0 || getPart() < 0)
     return emitOpError("(C3) has ")
-           << static_cast<int64_t>(getRows()) << " rows of "
-           << static_cast<int64_t>(getPart()) << " elements";
-  if (static_cast<int64_t>(getRoot()) < 0 ||
-      static_cast<int64_t>(getRoot()) >= getGroupSize())
+           << getRows() << " rows of " << getPart() << " elements";
+  if (getRoot() < 0 || getRoot() >= getGroupSize())
     return emitOpError("(C4) has the root ")
-           << static_cast<int64_t>(getRoot()) << " in a group of "
-           << getGroupSize();
+           << getRoot() << " in a group of " << getGroupSize();
   return success();
 }
 
@@ -224,7 +219,7 @@ LogicalResult SlotOp::verifyLane() {
     return emitOpError("(C5) lies elsewhere than in the arena, or has another "
                        "type than the sum of which it is a lane");
   const int64_t lane = *getLane();
-  if (lane < 0 || lane >= static_cast<int64_t>(sum.getLanes()))
+  if (lane < 0 || lane >= sum.getLanes())
     return emitOpError("(C5) is lane ")
            << lane << " of a sum of " << sum.getLanes() << " lanes";
   auto frame =
@@ -288,7 +283,8 @@ LogicalResult SlotOp::verify() {
   if (getLanes() < 1 || (hasLanes && getLane()))
     return emitOpError("(C5) has ") << getLanes() << " lanes";
   if (auto frame = getFrame() ? getFrame().getDefiningOp<FrameOp>() : nullptr;
-      frame && hasLanes && frame.getCopies().size() != getLanes())
+      frame && hasLanes &&
+      static_cast<int64_t>(frame.getCopies().size()) != getLanes())
     return emitOpError("(C3) has ") << getLanes() << " lanes in a frame of "
                                     << frame.getCopies().size() << " copies";
   PARTITA_TRY(verifyLane());
@@ -330,26 +326,6 @@ static LogicalResult verifyInstructions(Operation *of) {
 
 LogicalResult UnitOp::verifyRegions() { return verifyInstructions(*this); }
 LogicalResult LoadOp::verifyRegions() { return verifyInstructions(*this); }
-
-ValueRange DispatchOp::getInstructionReads() { return getInputs(); }
-ValueRange DispatchOp::getInstructionWrites() { return getOutputs(); }
-ValueRange CallOp::getInstructionReads() { return getInputs(); }
-ValueRange CallOp::getInstructionWrites() { return getOutputs(); }
-
-/// The pairs of operands and results that a lowering has, as slots.
-static SmallVector<std::pair<Value, Value>>
-getInPlaceSlots(partita::nn::LoweringAttrInterface lowering, ValueRange inputs,
-                ValueRange outputs) {
-  return llvm::map_to_vector(lowering.getInPlacePairs(), [&](auto pair) {
-    return std::pair<Value, Value>(inputs[pair.first], outputs[pair.second]);
-  });
-}
-SmallVector<std::pair<Value, Value>> DispatchOp::getInstructionInPlace() {
-  return getInPlaceSlots(getKernel(), getInputs(), getOutputs());
-}
-SmallVector<std::pair<Value, Value>> CallOp::getInstructionInPlace() {
-  return getInPlaceSlots(getCall(), getInputs(), getOutputs());
-}
 
 LogicalResult CallOp::verify() {
   auto check = [&](ViewAttr view) -> LogicalResult {
@@ -401,7 +377,7 @@ LogicalResult SliceOp::verify() {
   if (from.getElementType() != to.getElementType() ||
       to.getNumElements() != elements ||
       from.getNumElements() > elements * devices ||
-      (elements && from.getNumElements() % static_cast<int64_t>(getRows())))
+      (elements && from.getNumElements() % getRows()))
     return emitOpError("(C1) makes ")
            << getRows() << " rows of " << getPart() << " elements, " << to
            << ", of " << from << " over " << devices << " devices";

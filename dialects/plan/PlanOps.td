@@ -37,6 +37,9 @@ def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port i
 }
 def Plan_PortKindAttr : EnumAttr<Plan_Dialect, Plan_PortKind, "port_kind">;
 
+/// As integers are counted with, not as bits.
+def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signless integer attribute">;
+
 def Plan_SpaceAttr : Plan_Enum<"Space", "space", "where the bytes of a slot lie">;
 def Plan_SpanAttr : Plan_Enum<"Span", "span", "for how long a slot holds one value">;
 def Plan_CollectiveKindAttr : Plan_Enum<"CollectiveKind", "collective_kind", "what devices do together">;
@@ -77,13 +80,13 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins StrAttr:$model, StrAttr:$schedule,
-    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble,
-    DefaultValuedAttr<I64Attr, "0">:$alone_ns, OptionalAttr<StrAttr>:$machine,
-    DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
+    Plan_I64:$micro_batches, Plan_I64:$step_ns, F64Attr:$bubble,
+    DefaultValuedAttr<Plan_I64, "0">:$alone_ns, OptionalAttr<StrAttr>:$machine,
+    DefaultValuedAttr<Plan_I64, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
     OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
     OptionalAttr<StrAttr>:$mixes, UnitAttr:$full_steps, OptionalAttr<StrAttr>:$entry,
-    OptionalAttr<StrAttr>:$training, DefaultValuedAttr<I64Attr, "1">:$sequences,
-    DefaultValuedAttr<I64Attr, "1">:$step_sequences);
+    OptionalAttr<StrAttr>:$training, DefaultValuedAttr<Plan_I64, "1">:$sequences,
+    DefaultValuedAttr<Plan_I64, "1">:$step_sequences);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
@@ -106,8 +109,8 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
     plan.port input "x" index 0 batch_axis 0 : tensor<8x1x28x28xf32>
     ```
   }];
-  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, I64Attr:$index,
-    I64Attr:$batch_axis, TypeAttr:$type, OptionalAttr<StrAttr>:$node, UnitAttr:$per_step);
+  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, Plan_I64:$index,
+    Plan_I64:$batch_axis, TypeAttr:$type, OptionalAttr<StrAttr>:$node, UnitAttr:$per_step);
   let assemblyFormat = "$kind $port_name `index` $index `batch_axis` $batch_axis `:` $type attr-dict";
   let hasVerifier = 1;
 }
@@ -129,7 +132,7 @@ def Plan_CheckOp : Plan_Op<"check", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins StrAttr:$op, StrAttr:$node, StrAttr:$operand, StrAttr:$tensor,
-    DenseI64ArrayAttr:$shape, I64Attr:$rows, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
+    DenseI64ArrayAttr:$shape, Plan_I64:$rows, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
   let assemblyFormat = [{
     $op `node` $node `operand` $operand `tensor` $tensor `shape` $shape `rows` $rows
     `from` $low `to` $high attr-dict
@@ -154,8 +157,8 @@ def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
     plan.collection input "x" index 0 sequence length 3
     ```
   }];
-  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$collection_name, I64Attr:$index,
-    Plan_CollectionKindAttr:$of, I64Attr:$length);
+  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$collection_name, Plan_I64:$index,
+    Plan_CollectionKindAttr:$of, Plan_I64:$length);
   let assemblyFormat = "$kind $collection_name `index` $index $of `length` $length attr-dict";
   let hasVerifier = 1;
 }
@@ -171,8 +174,8 @@ def Plan_StageOp : Plan_Op<"stage", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins StrAttr:$stage_name, FlatSymbolRefAttr:$program, StrArrayAttr:$blocks,
-    I64Attr:$flops, I64Attr:$parameter_bytes, I64Attr:$activation_bytes,
-    I64Attr:$sent_bytes, I64Attr:$peak_bytes, I64Attr:$duration_ns);
+    Plan_I64:$flops, Plan_I64:$parameter_bytes, Plan_I64:$activation_bytes,
+    Plan_I64:$sent_bytes, Plan_I64:$peak_bytes, Plan_I64:$duration_ns);
   let assemblyFormat = [{
     $stage_name `on` $program `blocks` $blocks `flops` $flops `parameters` $parameter_bytes
     `activations` $activation_bytes `sent` $sent_bytes `peak` $peak_bytes `ns` $duration_ns attr-dict
@@ -217,7 +220,7 @@ def Plan_AxisOp : Plan_Op<"axis", [HasParent<"::mlir::ModuleOp">]> {
     plan.axis "data" size 2
     ```
   }];
-  let arguments = (ins StrAttr:$axis_name, I64Attr:$size);
+  let arguments = (ins StrAttr:$axis_name, Plan_I64:$size);
   let assemblyFormat = "$axis_name `size` $size attr-dict";
   let hasVerifier = 1;
 }
@@ -240,7 +243,7 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, FlatSymbolRefAttr:$source,
-    FlatSymbolRefAttr:$target, I64Attr:$bytes, StrAttr:$reason, DefaultValuedAttr<I64Attr, "0">:$duration_ns);
+    FlatSymbolRefAttr:$target, Plan_I64:$bytes, StrAttr:$reason, DefaultValuedAttr<Plan_I64, "0">:$duration_ns);
   let assemblyFormat = "$sym_name $value `from` $source `to` $target `bytes` $bytes `reason` $reason attr-dict";
 }
 
@@ -272,8 +275,8 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, Plan_CollectiveKindAttr:$kind,
-    Plan_ReductionAttr:$reduction, TypeAttr:$element, FlatSymbolRefAttr:$program, I64Attr:$rows, I64Attr:$part,
-    DenseI64ArrayAttr:$axes, I64Attr:$duration_ns, StrAttr:$reason, DefaultValuedAttr<I64Attr, "0">:$root);
+    Plan_ReductionAttr:$reduction, TypeAttr:$element, FlatSymbolRefAttr:$program, Plan_I64:$rows, Plan_I64:$part,
+    DenseI64ArrayAttr:$axes, Plan_I64:$duration_ns, StrAttr:$reason, DefaultValuedAttr<Plan_I64, "0">:$root);
   let assemblyFormat = [{
     $sym_name $value $kind $reduction $element `in` $program `rows` $rows `part` $part `axes` $axes
     `ns` $duration_ns `reason` $reason attr-dict
@@ -314,9 +317,9 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTer
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
-    OptionalAttr<I64Attr>:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
-    OptionalAttr<I64Attr>:$packed_bytes, OptionalAttr<I64Attr>:$workspace_bytes);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Plan_I64>:$arena_bytes,
+    OptionalAttr<Plan_I64>:$constant_bytes, OptionalAttr<Plan_I64>:$parameter_bytes,
+    OptionalAttr<Plan_I64>:$packed_bytes, OptionalAttr<Plan_I64>:$workspace_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name (`arena` $arena_bytes^ `constant` $constant_bytes)?
@@ -344,7 +347,7 @@ def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
     %f = plan.frame bytes 64 copies [0, 128]
     ```
   }];
-  let arguments = (ins I64Attr:$bytes, DenseI64ArrayAttr:$copies);
+  let arguments = (ins Plan_I64:$bytes, DenseI64ArrayAttr:$copies);
   let results = (outs Plan_FrameType:$frame);
   let assemblyFormat = "`bytes` $bytes `copies` $copies attr-dict";
   let builders = [OpBuilder<(ins "int64_t":$bytes, "::llvm::ArrayRef<int64_t>":$copies), [{
@@ -395,10 +398,10 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">, AttrSizedOperandSegme
     %m = plan.slot state @moment cuts [#plan.cut<dim = 0, blocks = 1, axes = [0]>] : <tensor<2x3xf32>>
     ```
   }];
-  let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
+  let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<Plan_I64>:$offset,
     OptionalAttr<FlatSymbolRefAttr>:$weight,
     DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts,
-    Optional<Plan_SlotType>:$sum, OptionalAttr<I64Attr>:$lane, DefaultValuedAttr<I64Attr, "1">:$lanes,
+    Optional<Plan_SlotType>:$sum, OptionalAttr<Plan_I64>:$lane, DefaultValuedAttr<Plan_I64, "1">:$lanes,
     Variadic<Plan_SlotType>:$members, UnitAttr:$renewed);
   let results = (outs Plan_SlotType:$slot);
   let assemblyFormat = [{
@@ -429,7 +432,7 @@ def Plan_UnitOp : Plan_Op<"unit", [Symbol, SingleBlock, NoTerminator, NoRegionAr
     Constraints:
     * (C1) only instructions stand in it.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$stage, I64Attr:$duration_ns);
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_I64:$stage, Plan_I64:$duration_ns);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `stage` $stage `ns` $duration_ns attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
@@ -454,25 +457,32 @@ class Plan_Instruction<string mnemonic>
 
 // The instruction of a cluster. The cluster's lowering, which is its first
 // argument and is shown first, says which slots may share bytes.
-class Plan_ClusterInstruction<string mnemonic, dag lowering, string shown>
-    : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, AttrSizedOperandSegments,
-        DeclareOpInterfaceMethods<Plan_InstructionOpInterface,
-            ["getInstructionReads", "getInstructionWrites", "getInstructionInPlace"]>]> {
+class Plan_ClusterInstruction<string mnemonic, dag lowering, string shown, string getter>
+    : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, AttrSizedOperandSegments, Plan_InstructionOpInterface]> {
   let arguments = !con(lowering, (ins Variadic<Plan_SlotType>:$inputs,
-    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$modelled_ns,
-    DefaultValuedAttr<I64Attr, "0">:$work_key));
+    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, Plan_I64:$flops, Plan_I64:$bytes,
+    DefaultValuedAttr<Plan_I64, "0">:$predicted_ns, DefaultValuedAttr<Plan_I64, "0">:$modelled_ns,
+    DefaultValuedAttr<Plan_I64, "0">:$work_key));
   let assemblyFormat = shown # [{ `(` $inputs `)` `->` `(` $outputs `)`
     `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)
   }];
+  let extraClassDeclaration = [{
+    ::mlir::ValueRange getInstructionReads() { return getInputs(); }
+    ::mlir::ValueRange getInstructionWrites() { return getOutputs(); }
+    ::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>> getInstructionInPlace() {
+      return ::llvm::map_to_vector(}] # getter # [{().getInPlacePairs(), [&](auto pair) {
+        return std::pair<::mlir::Value, ::mlir::Value>(getInputs()[pair.first], getOutputs()[pair.second]);
+      });
+    }
+  }];
 }
 
-def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch", (ins Plan_KernelAttr:$kernel), "$kernel"> {
+def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch", (ins Plan_KernelAttr:$kernel), "$kernel", "getKernel"> {
   let summary = "a compiled kernel on slots";
 }
 
-def Plan_CallOp : Plan_ClusterInstruction<"call", (ins Plan_CallAttr:$call), "$call"> {
+def Plan_CallOp : Plan_ClusterInstruction<"call", (ins Plan_CallAttr:$call), "$call", "getCall"> {
   let summary = "a library call on slots";
   let description = [{
     The views of `call` number the inputs first, and then the outputs.
@@ -491,7 +501,7 @@ def Plan_CopyOp : Plan_Instruction<"copy"> {
     * (C1) both slots have the same number of bytes.
   }];
   let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, StrAttr:$label,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
+    DefaultValuedAttr<Plan_I64, "0">:$predicted_ns);
   let assemblyFormat = "$source `to` $destination `label` $label attr-dict `:` type($source) `,` type($destination)";
   let hasVerifier = 1;
 }
@@ -511,8 +521,8 @@ def Plan_SliceOp : Plan_Instruction<"slice"> {
     plan.slice %w to %s rows 768 part 1536 axes [1] label "fc1" : !plan.slot<tensor<768x3072xf32>>, !plan.slot<tensor<768x1536xf32>>
     ```
   }];
-  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, I64Attr:$rows, I64Attr:$part,
-    DenseI64ArrayAttr:$axes, StrAttr:$label, DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
+  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, Plan_I64:$rows, Plan_I64:$part,
+    DenseI64ArrayAttr:$axes, StrAttr:$label, DefaultValuedAttr<Plan_I64, "0">:$predicted_ns);
   let assemblyFormat = [{
     $source `to` $destination `rows` $rows `part` $part `axes` $axes `label` $label attr-dict
     `:` type($source) `,` type($destination)
@@ -542,13 +552,13 @@ def Plan_RunOp : Plan_Action<"run", "getUnitAttr()", "{}"> {
     Constraints:
     * (C1) `unit` is a unit of the program.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, I64Attr:$micro_batch);
+  let arguments = (ins FlatSymbolRefAttr:$unit, Plan_I64:$micro_batch);
   let assemblyFormat = "$unit `micro_batch` $micro_batch attr-dict";
 }
 
 class Plan_ChannelAction<string mnemonic, string slot, dag moreArguments>
     : Plan_Action<mnemonic, "getChannelAttr()", slot> {
-  let arguments = !con((ins FlatSymbolRefAttr:$channel, I64Attr:$micro_batch), moreArguments);
+  let arguments = !con((ins FlatSymbolRefAttr:$channel, Plan_I64:$micro_batch), moreArguments);
 }
 
 def Plan_SendOp : Plan_ChannelAction<"send", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
@@ -604,7 +614,7 @@ def Plan_LoadInputOp : Plan_Action<"load_input", "getPortAttr()", "getSlot()"> {
     Constraints:
     * (C1) `port` counts the module's input ports, and the slot has its number of bytes.
   }];
-  let arguments = (ins I64Attr:$port, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let arguments = (ins Plan_I64:$port, Plan_I64:$micro_batch, Plan_SlotType:$slot);
   let assemblyFormat = "$port `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
 
@@ -614,12 +624,12 @@ def Plan_StoreOutputOp : Plan_Action<"store_output", "getPortAttr()", "getSlot()
     Constraints:
     * (C1) `port` counts the module's output ports, and the slot has its number of bytes.
   }];
-  let arguments = (ins I64Attr:$port, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let arguments = (ins Plan_I64:$port, Plan_I64:$micro_batch, Plan_SlotType:$slot);
   let assemblyFormat = "$port `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
 
 class Plan_CollectiveAction<string mnemonic> : Plan_Action<mnemonic, "getCollectiveAttr()", "getSlot()"> {
-  let arguments = (ins FlatSymbolRefAttr:$collective, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let arguments = (ins FlatSymbolRefAttr:$collective, Plan_I64:$micro_batch, Plan_SlotType:$slot);
 }
 
 def Plan_StartOp : Plan_CollectiveAction<"start"> {
@@ -651,7 +661,7 @@ def Plan_ExamineOp : Plan_Action<"examine", "getCheckAttr()", "getSlot()"> {
     Constraints:
     * (C1) `check` counts the module's checks, and the slot has its rows.
   }];
-  let arguments = (ins I64Attr:$check, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let arguments = (ins Plan_I64:$check, Plan_I64:$micro_batch, Plan_SlotType:$slot);
   let assemblyFormat = "$check `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
 

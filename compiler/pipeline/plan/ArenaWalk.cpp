@@ -176,7 +176,7 @@ void ArenaWalk::addPlaces(Block &body) {
       continue;
     Place &place = places[slot.getSlot()];
     place = {openOf.size(),
-             static_cast<int64_t>(*slot.getOffset()),
+             *slot.getOffset(),
              slot.getByteSize(),
              {},
              slot.getSpan() == plan::Span::sum};

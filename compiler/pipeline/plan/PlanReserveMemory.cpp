@@ -201,8 +201,7 @@ struct PlanReserveMemoryPass
     int64_t copies = 1; // of what is carried
     for (auto model : getOperation().getOps<plan::ModelOp>()) {
       learns = model.getEntry() == "train";
-      copies =
-          model.getMicroBatches() * static_cast<int64_t>(model.getSequences());
+      copies = model.getMicroBatches() * model.getSequences();
     }
     StateMemory memory;
     for (auto weight : getOperation().getOps<nn::WeightOp>()) {

@@ -63,10 +63,8 @@ static std::optional<abi::MemoryRow> summarizeMemory(plan::ProgramOp program,
 }
 
 static int64_t getSentBytes(plan::CollectiveOp collective) {
-  const int64_t bytes = plan::getByteSize(
-      RankedTensorType::get({static_cast<int64_t>(collective.getRows()),
-                             static_cast<int64_t>(collective.getPart())},
-                            collective.getElement()));
+  const int64_t bytes = plan::getByteSize(RankedTensorType::get(
+      {collective.getRows(), collective.getPart()}, collective.getElement()));
   return abi::sentBytes(collective.getKind(), bytes, collective.getGroupSize());
 }
 
@@ -89,7 +87,7 @@ static llvm::DenseSet<Attribute> findUsedOnce(ModuleOp module,
 /// Samples in a micro-batch: those of the first input that has any.
 static int64_t countSamples(ModuleOp module) {
   for (auto port : module.getOps<plan::PortOp>()) {
-    const auto axis = static_cast<int64_t>(port.getBatchAxis());
+    const int64_t axis = port.getBatchAxis();
     auto type = cast<RankedTensorType>(port.getType());
     if (port.getKind() == plan::PortKind::input && axis >= 0 &&
         axis < type.getRank() && type.getDimSize(axis) > 0)
@@ -155,8 +153,8 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   summary.mixes = model.getMixes().value_or("").str();
   for (auto port : module.getOps<plan::PortOp>())
     if (port.getKind() != plan::PortKind::bound_input)
-      summary.sampleAxes.push_back({port.getPortName().str(),
-                                    static_cast<int64_t>(port.getBatchAxis())});
+      summary.sampleAxes.push_back(
+          {port.getPortName().str(), port.getBatchAxis()});
   const auto scopes = collectScopes(module);
   for (auto stage : module.getOps<plan::StageOp>()) {
     abi::StageRow row;
@@ -189,8 +187,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
       summary.transfers.push_back(
           {channel.getValue().str(), deviceOf.lookup(channel.getSource()),
            deviceOf.lookup(channel.getTarget()), channel.getReason().str(),
-           static_cast<int64_t>(channel.getBytes()),
-           static_cast<int64_t>(channel.getDurationNs()),
+           channel.getBytes(), channel.getDurationNs(),
            isOnce(channel.getSymNameAttr())});
   for (auto collective : module.getOps<plan::CollectiveOp>()) {
     std::string along;
@@ -200,8 +197,7 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
         {collective.getValue().str(),
          plan::stringifyCollectiveKind(collective.getKind()).str(), along,
          collective.getReason().str(), getSentBytes(collective),
-         static_cast<int64_t>(collective.getDurationNs()),
-         isOnce(collective.getSymNameAttr())});
+         collective.getDurationNs(), isOnce(collective.getSymNameAttr())});
   }
   return summary;
 }

@@ -40,8 +40,7 @@ public:
     llvm::DenseMap<Value, int> frames;
     for (auto frame : body.getOps<plan::FrameOp>()) {
       frames[frame.getFrame()] = static_cast<int>(checked.frames.size());
-      checked.frames.push_back(
-          {static_cast<int64_t>(frame.getBytes()), frame.getCopies().vec()});
+      checked.frames.push_back({frame.getBytes(), frame.getCopies().vec()});
     }
     for (auto slot : body.getOps<plan::SlotOp>()) {
       if (!slot.hasWeight() && !slot.getOffset())
@@ -53,7 +52,7 @@ public:
            slot.getSpace() == plan::Space::state
                ? states.try_emplace(*slot.getWeight(), states.size())
                      .first->second
-               : static_cast<int64_t>(slot.getOffset().value_or(0)),
+               : slot.getOffset().value_or(0),
            slot.getByteSize(),
            slot.getSpan(),
            slot.getSum() ? slots.lookup(slot.getSum()) : -1,
