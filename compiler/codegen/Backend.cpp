@@ -35,9 +35,8 @@ Registry &getRegistry() {
 
 LogicalResult Backend::checkKernels(ModuleOp kernels) const {
   llvm::StringMap<BuiltKernel> known;
-  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+  for (auto kernel : kernels.getOps<func::FuncOp>())
     known[kernel.getName()] = PARTITA_TRY(readKernel(kernel));
-  }
   auto model = kernels->getParentOfType<ModuleOp>();
   if (!model)
     return success();
@@ -96,6 +95,24 @@ const Backend &getBackend(Operation *op) {
     return *backend;
   llvm::report_fatal_error("there is no backend for devices of kind '" + kind +
                            "'");
+}
+
+bool allBackends(Operation *function,
+                 llvm::function_ref<bool(const Backend &)> says) {
+  auto targets = function->getAttrOfType<ArrayAttr>(kPlaceTargetsAttr);
+  if (!targets)
+    return says(getBackend(function));
+  return llvm::all_of(
+      targets.getAsValueRange<StringAttr>(), [&](StringRef target) {
+        const Backend *backend = findBackend(splitTarget(target).first);
+        return backend && says(*backend);
+      });
+}
+
+bool keepsNan(Operation *op) {
+  while (op && !op->hasAttr(kKeepsNanAttr))
+    op = op->getParentOp();
+  return op != nullptr;
 }
 
 plan::CallAttr matchCall(const Backend &backend, nn::ClusterOp cluster) {

@@ -17,16 +17,102 @@
 #ifndef PARTITA_COMPILER_CODEGEN_BACKEND_H
 #define PARTITA_COMPILER_CODEGEN_BACKEND_H
 
-#include "compiler/codegen/CallTuning.h"
+#include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/DeviceSpeeds.h"
-#include "compiler/codegen/KernelGrouping.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace partita::codegen {
+
+/// The work of a library call, in terms of the tables that are measured on a
+/// machine (runtime/abi/machine.h).
+struct CallWork {
+  mlir::Operation *root = nullptr; ///< the op that takes most of the time
+  llvm::StringRef table;           ///< its name; of operations per nanosecond
+  llvm::SmallVector<double> point; ///< the shape, as a point of the table
+  double operations = 0;           ///< partly filled vectors count as full
+  bool ofIntegers = false;         ///< a product of integers of 8 bits
+  double weightRows = 0;           ///< rows that read the weights
+  double weightBytes = 0;          ///< of weights known at load; 0: none
+  double parts = 0; ///< each for one thread; 0: threads share the work evenly
+};
+
+/// What the compiler decides for the library of a kind of device, beside which
+/// ops become calls: the method of a call, where it accumulates, which operands
+/// are packed when a plan is loaded, and what it takes by the tables that were
+/// measured on a machine. A library that decides all of this by itself, at run
+/// time, has no such object.
+class CallTuning {
+public:
+  virtual ~CallTuning() = default;
+
+  /// Writes the method of computation on the ops of a call, if the method
+  /// changes how results round (`nn.winograd`). This is called before the model
+  /// is cut, so that every cut gives the same bits.
+  virtual void chooseMethod(llvm::ArrayRef<mlir::Operation *> ops,
+                            analysis::Rates &rates) const = 0;
+
+  /// Whether a call with this root is faster if it accumulates into its
+  /// result's bytes than if it adds a tensor from elsewhere. The two may round
+  /// differently, so this too is asked before the model is cut
+  /// (`nn.accumulate`).
+  virtual bool accumulates(mlir::Operation *root) const = 0;
+
+  /// Fails, with a diagnostic, if a call is larger than the library's integers
+  /// can count.
+  virtual llvm::LogicalResult checkCall(nn::ClusterOp cluster) const = 0;
+
+  /// An upper bound on the bytes of the library's own reordered copy of an
+  /// operand that is known at load. Nothing if the library reads the operand in
+  /// its plain layout.
+  virtual std::optional<int64_t> getPackedBytes(plan::CallAttr call,
+                                                unsigned operand,
+                                                mlir::Type element) const = 0;
+
+  /// The work of the call of these ops; nothing if such calls are not measured.
+  /// `lanes`: floats in a vector.
+  virtual std::optional<CallWork>
+  getCallWork(llvm::ArrayRef<mlir::Operation *> ops, analysis::Rates &rates,
+              int64_t lanes) const = 0;
+};
+
+/// A kernel in the IR, and how a device starts it: by the extent of its
+/// parallel loop, or by a grid of blocks.
+struct BuiltKernel {
+  mlir::func::FuncOp function;
+  int64_t extent = 1, grain = 1;
+  llvm::SmallVector<int64_t> launch;  ///< blocks, threads; empty: no grid
+  llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
+};
+
+/// Where a launch takes as long as a small kernel, kernels that do not wait for
+/// each other start together.
+class KernelGrouping {
+public:
+  virtual ~KernelGrouping() = default;
+
+  /// Whether a cluster's kernel is so small that it should start together with
+  /// others that do not wait for it, nor it for them.
+  virtual bool isSmall(nn::ClusterOp cluster) const = 0;
+
+  /// Whether these kernels can start as one. Operand i of all kernels, one
+  /// kernel after another, is operand inputs[i] of that one.
+  virtual bool canGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels,
+                        llvm::ArrayRef<int64_t> inputs) const = 0;
+
+  /// Appends one kernel that computes what all of these do, to the block of
+  /// `b`. Its results are theirs, one kernel after another.
+  virtual BuiltKernel group(mlir::OpBuilder &b,
+                            llvm::ArrayRef<mlir::func::FuncOp> kernels,
+                            llvm::ArrayRef<int64_t> inputs) const = 0;
+};
 
 class Backend {
 public:
@@ -179,6 +265,24 @@ const Backend *findBackend(llvm::StringRef kind);
 /// The backend for the target of an op. Ends the process if nobody registered
 /// it.
 const Backend &getBackend(mlir::Operation *op);
+
+/// The target of the devices at each place along the axis "stage", an array of
+/// strings (compiler/model/Decision.h).
+inline constexpr llvm::StringLiteral kPlaceTargetsAttr = "dist.targets";
+
+/// Whether all backends for which a function is compiled say so. Passes on the
+/// whole model ask here for whom they rewrite it: the IR says it, by
+/// `plan.target` of the module, or by `dist.targets` of the function, where
+/// devices are of several kinds.
+bool allBackends(mlir::Operation *function,
+                 llvm::function_ref<bool(const Backend &)> says);
+
+/// On a module: NaN that is computed must stay NaN. A step that has written
+/// states cannot be computed again by other code.
+inline constexpr llvm::StringLiteral kKeepsNanAttr = "plan.keeps_nan";
+
+/// Whether the module of an op says so.
+bool keepsNan(mlir::Operation *op);
 
 /// The call of the body of a cluster, or null.
 plan::CallAttr matchCall(const Backend &backend, nn::ClusterOp cluster);

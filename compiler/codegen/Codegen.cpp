@@ -6,20 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Backend.h"
-#include "compiler/codegen/ObjectCache.h"
-#include "compiler/codegen/Passes.h"
 #include "dialects/support/Try.h"
 
 using namespace mlir;
 
 namespace partita::codegen {
-
-ModuleOp getKernelsModule(ModuleOp module) {
-  for (auto nested : module.getOps<ModuleOp>())
-    if (nested.getName() == kKernelsModule)
-      return nested;
-  return {};
-}
 
 SmallVector<ModuleOp> getKernelsModules(ModuleOp module) {
   SmallVector<ModuleOp> all;
@@ -36,15 +27,27 @@ bool isKernelElsewhere(ModuleOp kernels, StringRef name) {
          });
 }
 
-void addCodegenPasses(OpPassManager &pm, bool reference) {
-  // Every cluster gets its lowering; those that compute the same share one.
-  pm.addPass(createLowerClustersPass({reference}));
-}
-
 void registerCodegenDialects(DialectRegistry &registry) {
   registry.insert<nn::NNDialect, plan::PlanDialect>();
   for (const Backend *backend : getBackends())
     backend->registerDialects(registry);
+}
+
+const CompiledObject *ObjectCache::find(StringRef text, abi::CpuLevel level) {
+  auto it = objects.find({level, text.str()});
+  ++(it == objects.end() ? misses : hits);
+  return it == objects.end() ? nullptr : &it->second;
+}
+
+void ObjectCache::insert(StringRef text, abi::CpuLevel level,
+                         const CompiledObject &object) {
+  const size_t size = text.size() + object.bytes.size();
+  if (bytes + size > capacity) {
+    objects.clear();
+    bytes = 0;
+  }
+  if (objects.try_emplace({level, text.str()}, object).second)
+    bytes += size;
 }
 
 FailureOr<std::vector<CompiledObject>>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `addCodegenPasses` gives every `nn.cluster` its `lowering`: a library call
+// `--lower-clusters` gives every `nn.cluster` its `lowering`: a library call
 // (`#plan.call`) or a kernel (`#plan.kernel`). The kernels are functions on
 // tensors, in linalg, in a module named `kernels` inside the module. Each is
 // compiled once, even if several clusters use it. `compileKernels` compiles
@@ -20,22 +20,19 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/Pass/PassManager.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace partita::codegen {
 
-class ObjectCache;
-
 /// Name of the module that holds the kernels.
 inline constexpr llvm::StringLiteral kKernelsModule = "kernels";
 
-/// The module of kernels inside `module`; null if no pass made one yet.
-mlir::ModuleOp getKernelsModule(mlir::ModuleOp module);
-
-/// All of them. There is a second one, with a `plan.target` of its own, if some
-/// kernels are for processors and some are started as grids.
+/// The modules of kernels inside `module`; none if no pass made one yet. There
+/// is a second one, with a `plan.target` of its own, if some kernels are for
+/// processors and some are started as grids.
 llvm::SmallVector<mlir::ModuleOp> getKernelsModules(mlir::ModuleOp module);
 
 /// Whether another of these modules has a kernel of that name.
@@ -44,6 +41,35 @@ bool isKernelElsewhere(mlir::ModuleOp kernels, llvm::StringRef name);
 /// On a kernel, and on a module of kernels: it is compiled to scalar loops, as
 /// the reference for tests.
 inline constexpr llvm::StringLiteral kReferenceAttr = "nn.reference";
+
+/// The code of all kernels: a shared object for processors of one level, or PTX
+/// for GPUs of one architecture.
+struct CompiledObject {
+  abi::CpuLevel level = abi::CpuLevel::none;
+  std::vector<char> bytes;
+  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
+};
+
+/// A process that compiles many models often meets the same kernels: a model's
+/// kernels do not depend on the devices for which it is cut. The cache is for
+/// one thread. It drops all objects when it is full.
+class ObjectCache {
+public:
+  explicit ObjectCache(size_t capacity = size_t(64) << 20)
+      : capacity(capacity) {}
+
+  /// The code that was compiled for this level from a module of
+  /// kernels with this text, or null.
+  const CompiledObject *find(llvm::StringRef text, abi::CpuLevel level);
+  void insert(llvm::StringRef text, abi::CpuLevel level,
+              const CompiledObject &object);
+
+  int64_t hits = 0, misses = 0;
+
+private:
+  std::map<std::pair<abi::CpuLevel, std::string>, CompiledObject> objects;
+  size_t capacity, bytes = 0;
+};
 
 struct CodegenOptions {
   /// Instruction-set levels to compile for, one object each.
@@ -56,23 +82,11 @@ struct CodegenOptions {
   ObjectCache *cache = nullptr;
 };
 
-/// The code of all kernels: a shared object for processors of one level, or PTX
-/// for GPUs of one architecture.
-struct CompiledObject {
-  abi::CpuLevel level = abi::CpuLevel::none;
-  std::vector<char> bytes;
-  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
-};
-
 /// Compiles all functions of a module of kernels. The module does not change. A
 /// module without functions gives no objects. Either all functions have
 /// `nn.reference` or none has.
 mlir::FailureOr<std::vector<CompiledObject>>
 compileKernels(mlir::ModuleOp kernels, const CodegenOptions &options = {});
-
-/// Adds the passes that give every cluster a lowering of its kind. `reference`:
-/// kernels are scalar loops.
-void addCodegenPasses(mlir::OpPassManager &pm, bool reference = false);
 
 /// Dialects and interfaces that `compileKernels` and the passes use.
 void registerCodegenDialects(mlir::DialectRegistry &registry);

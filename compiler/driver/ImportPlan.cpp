@@ -10,7 +10,6 @@
 #include "compiler/analysis/Samples.h"
 #include "compiler/autodiff/Ports.h"
 #include "compiler/codegen/Backend.h"
-#include "compiler/codegen/NotANumber.h"
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/driver/SampleProof.h"

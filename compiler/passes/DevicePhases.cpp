@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/Passes.h"
 #include "compiler/passes/Phases.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/shard/Passes.h"
@@ -92,7 +92,7 @@ void addCut(OpPassManager &pm, const CutOptions &options) {
 
 void addLower(OpPassManager &pm, const LowerOptions &options) {
   pm.addPass(fuse::createFormClustersPass());
-  codegen::addCodegenPasses(pm, options.reference);
+  pm.addPass(codegen::createLowerClustersPass({options.reference}));
 }
 
 void addPlan(OpPassManager &pm, const PlanOptions &options) {

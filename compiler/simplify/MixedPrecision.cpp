@@ -7,7 +7,6 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
-#include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
 
 #include "mlir/IR/Builders.h"

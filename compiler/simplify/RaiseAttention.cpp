@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/RingBuffer.h"
-#include "compiler/codegen/Targets.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"

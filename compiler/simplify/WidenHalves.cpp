@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/Targets.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/NodeScopes.h"
 

@@ -34,7 +34,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/ObjectCache.h"
 #include "compiler/driver/Compile.h"
 #include "tools/partita-compile/Program.h"
 #include "tools/partita-run/Program.h"

@@ -13,7 +13,7 @@
 
 #include "compiler/pipeline/phases/HeldMemory.h"
 
-#include "compiler/codegen/Targets.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"

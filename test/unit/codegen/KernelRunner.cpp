@@ -8,6 +8,7 @@
 #include "KernelRunner.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -85,7 +86,7 @@ std::vector<Bytes> runCluster(const std::string &function,
     return {};
   }
   PassManager pm(&context);
-  addCodegenPasses(pm);
+  pm.addPass(createLowerClustersPass());
   if (failed(pm.run(*module))) {
     ADD_FAILURE() << "the cluster cannot be lowered";
     return {};
@@ -102,7 +103,7 @@ std::vector<Bytes> runCluster(const std::string &function,
   if (std::getenv("PARTITA_TEST_V4"))
     options.levels = {abi::CpuLevel::x86_64_v4};
   FailureOr<std::vector<CompiledObject>> objects =
-      compileKernels(getKernelsModule(*module), options);
+      compileKernels(getKernelsModules(*module).front(), options);
   if (failed(objects)) {
     ADD_FAILURE() << "the kernel cannot be compiled";
     return {};

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Backend.h"
+#include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/kernels/KernelSchedule.h"
 
@@ -41,7 +42,7 @@ protected:
         "return %0 : tensor<4x8xf32>\n}",
         &context);
     PassManager pm(&context);
-    addCodegenPasses(pm);
+    pm.addPass(createLowerClustersPass());
     ASSERT_TRUE(module && succeeded(pm.run(*module)));
     module->walk([&](nn::ClusterOp cluster) {
       lowering = cast<plan::KernelAttr>(*cluster.getLowering());
@@ -49,11 +50,11 @@ protected:
   }
 
   func::FuncOp getKernel() {
-    return *getKernelsModule(*module).getOps<func::FuncOp>().begin();
+    return *getKernelsModules(*module).front().getOps<func::FuncOp>().begin();
   }
 
   LogicalResult check() {
-    return getBackend(*module).checkKernels(getKernelsModule(*module));
+    return getBackend(*module).checkKernels(getKernelsModules(*module).front());
   }
 
   /// A plan that starts the kernel.

@@ -8,6 +8,7 @@
 #include "RunFunction.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/Passes.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/fuse/Passes.h"
@@ -42,7 +43,7 @@ static LogicalResult compile(ModuleOp module, const std::string &path) {
   pm.addPass(pipeline::createDistChooseSchedulePass());
   pm.addPass(pipeline::createDistFormStagesPass());
   pm.addPass(fuse::createFormClustersPass());
-  codegen::addCodegenPasses(pm, /*reference=*/true);
+  pm.addPass(codegen::createLowerClustersPass({/*reference=*/true}));
   pm.addPass(pipeline::createPlanGroupKernelsPass());
   pm.addPass(pipeline::createPlanBuildPass());
   pm.addPass(pipeline::createPlanPlacePass());
@@ -51,7 +52,7 @@ static LogicalResult compile(ModuleOp module, const std::string &path) {
   if (failed(pm.run(module)))
     return failure();
   std::vector<emit::ObjectFile> objects;
-  if (ModuleOp kernels = codegen::getKernelsModule(module)) {
+  for (ModuleOp kernels : codegen::getKernelsModules(module)) {
     codegen::CodegenOptions options;
     options.levels = {abi::CpuLevel::x86_64_v3};
     options.optimize = false;

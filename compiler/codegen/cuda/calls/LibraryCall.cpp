@@ -7,7 +7,6 @@
 
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 
-#include "compiler/codegen/NotANumber.h"
 #include "compiler/codegen/calls/CallViews.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Conv.h"
