@@ -19,7 +19,6 @@ namespace {
 CallWork getAttentionWork(Operation *root, analysis::Rates &, int64_t) {
   auto op = cast<nn::AttentionOp>(root);
   CallWork work;
-  work.root = root;
   RankedTensorType q = nn::getTensorType(op.getQ()),
                    v = nn::getTensorType(op.getV());
   work.table = key::kAttention;

@@ -180,11 +180,9 @@ double countPixels(RankedTensorType y, RankedTensorType weights) {
 
 /// Of a convolution, or of a derivative of one: that is as much to do, and
 /// about as fast.
-CallWork getWork(Operation *root, ArrayRef<int64_t> strides,
-                 RankedTensorType weights, RankedTensorType y, int64_t groups,
-                 int64_t lanes) {
+CallWork getWork(ArrayRef<int64_t> strides, RankedTensorType weights,
+                 RankedTensorType y, int64_t groups, int64_t lanes) {
   CallWork work;
-  work.root = root;
   const double out = weights.getDimSize(0), in = weights.getDimSize(1),
                taps = product(weights.getShape().drop_front(2)),
                pixels = countPixels(y, weights),
@@ -212,7 +210,7 @@ CallWork getConvWork(Operation *root, analysis::Rates &, int64_t lanes) {
   RankedTensorType weights = nn::getTensorType(conv.getWeights()),
                    y = conv.getType();
   CallWork work =
-      getWork(root, conv.getStrides(), weights, y, conv.getGroups(), lanes);
+      getWork(conv.getStrides(), weights, y, conv.getGroups(), lanes);
   // Integers are no faster.
   if (isDepthwise(weights, conv.getGroups()))
     return work;
@@ -233,14 +231,14 @@ CallWork getConvWork(Operation *root, analysis::Rates &, int64_t lanes) {
 
 CallWork getDxWork(Operation *root, analysis::Rates &, int64_t lanes) {
   auto conv = cast<nn::ConvDxOp>(root);
-  return getWork(root, conv.getStrides(), conv.getWeights().getType(),
+  return getWork(conv.getStrides(), conv.getWeights().getType(),
                  conv.getDy().getType(), conv.getGroups(), lanes);
 }
 
 CallWork getDwWork(Operation *root, analysis::Rates &, int64_t lanes) {
   auto conv = cast<nn::ConvDwOp>(root);
-  return getWork(root, conv.getStrides(), conv.getType(),
-                 conv.getDy().getType(), conv.getGroups(), lanes);
+  return getWork(conv.getStrides(), conv.getType(), conv.getDy().getType(),
+                 conv.getGroups(), lanes);
 }
 
 bool isConv(Operation *op) { return isa<nn::ConvOp>(op); }

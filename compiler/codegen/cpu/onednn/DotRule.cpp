@@ -19,7 +19,6 @@ namespace {
 CallWork getDotWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
   auto dot = cast<nn::DotOp>(root);
   CallWork work;
-  work.root = root;
   work.ofIntegers = nn::multipliesIntegers(root);
   RankedTensorType lhs = nn::getTensorType(dot.getLhs()),
                    rhs = nn::getTensorType(dot.getRhs());

@@ -153,8 +153,11 @@ public:
                                       analysis::Rates &rates,
                                       int64_t lanes) const override {
     for (Operation *op : ops)
-      if (const CallRule *rule = getRule(op); rule && rule->getWork)
-        return rule->getWork(op, rates, lanes);
+      if (const CallRule *rule = getRule(op); rule && rule->getWork) {
+        CallWork work = rule->getWork(op, rates, lanes);
+        work.root = op;
+        return work;
+      }
     return std::nullopt;
   }
 };

@@ -39,7 +39,6 @@ bool matchPool(CallMatcher &call, Operation *root) {
 CallWork getPoolWork(Operation *root, analysis::Rates &, int64_t lanes) {
   auto op = cast<nn::WindowReduceOp>(root);
   CallWork work;
-  work.root = root;
   RankedTensorType y = nn::getTensorType(op.getResult());
   const int64_t rank = y.getRank();
   double taps = product(op.getWindow());
