@@ -21,11 +21,15 @@ StridedView StridedView::dense(Value value) {
   return {value, StridedLayout::dense(getShape(value))};
 }
 
-std::optional<StridedView> StridedView::reshape(ArrayRef<int64_t> to) const {
-  std::optional<StridedLayout> layout = StridedLayout::reshape(to);
+std::optional<StridedView>
+StridedView::with(std::optional<nn::StridedLayout> layout) const {
   if (!layout)
     return std::nullopt;
   return StridedView(base, std::move(*layout));
+}
+
+std::optional<StridedView> StridedView::reshape(ArrayRef<int64_t> to) const {
+  return with(StridedLayout::reshape(to));
 }
 
 StridedView StridedView::permute(ArrayRef<int64_t> permutation) const {
@@ -55,46 +59,7 @@ std::optional<StridedView> viewOf(Value value, const OpSet &ops, OpSet &used) {
   if (!source)
     return std::nullopt;
   used.insert(op);
-  std::optional<nn::StridedLayout> layout = view.getResultLayout(*source);
-  if (!layout)
-    return std::nullopt;
-  return StridedView(source->base, std::move(*layout));
-}
-
-std::optional<StridedView> viewBefore(nn::ViewOpInterface op,
-                                      const StridedView &after) {
-  std::optional<nn::StridedLayout> layout = op.getOperandLayout(after);
-  if (!layout)
-    return std::nullopt;
-  return StridedView(after.base, std::move(*layout));
-}
-
-std::optional<double> getSplat(Value value, OpSet &used) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return std::nullopt;
-  if (isa<nn::ViewOpInterface>(op)) {
-    std::optional<double> splat = getSplat(op->getOperand(0), used);
-    if (splat)
-      used.insert(op);
-    return splat;
-  }
-  auto constant = dyn_cast<nn::ConstantOp>(op);
-  if (!constant)
-    return std::nullopt;
-  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-  if (!dense || !dense.isSplat())
-    return std::nullopt;
-  used.insert(op);
-  auto number = dyn_cast<FloatAttr>(dense.getSplatValue<Attribute>());
-  if (!number)
-    return std::nullopt;
-  return number.getValueAsDouble();
-}
-
-std::optional<double> getSplat(Value value) {
-  OpSet used;
-  return getSplat(value, used);
+  return source->with(view.getResultLayout(*source));
 }
 
 } // namespace partita::codegen

@@ -32,6 +32,9 @@ struct StridedView : nn::StridedLayout {
 
   /// The view of all of a tensor, dense and row-major.
   static StridedView dense(mlir::Value value);
+  /// The view by another layout, if there is one, of the same base.
+  std::optional<StridedView>
+  with(std::optional<nn::StridedLayout> layout) const;
   std::optional<StridedView> reshape(llvm::ArrayRef<int64_t> to) const;
   StridedView permute(llvm::ArrayRef<int64_t> permutation) const;
   /// Whether the stride of each dimension is at least the extent times the
@@ -49,17 +52,6 @@ using OpSet = llvm::DenseSet<mlir::Operation *>;
 /// to `used`.
 std::optional<StridedView> viewOf(mlir::Value value, const OpSet &ops,
                                   OpSet &used);
-
-/// The view of an op's operand, given the view of its result; nothing if there
-/// is none.
-std::optional<StridedView> viewBefore(nn::ViewOpInterface op,
-                                      const StridedView &after);
-
-/// The number that all elements are equal to, if that is known. Looks through
-/// broadcasts and the like.
-std::optional<double> getSplat(mlir::Value value);
-/// The same. Adds the ops that it looks through to `used`.
-std::optional<double> getSplat(mlir::Value value, OpSet &used);
 
 } // namespace partita::codegen
 

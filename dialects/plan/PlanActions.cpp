@@ -110,9 +110,13 @@ static LogicalResult verifyCollective(Operation *op, FlatSymbolRefAttr name,
     return op->emitOpError("(C1) stands in @")
            << program.getSymName() << ", but collective " << name << " is of @"
            << collective.getProgram();
-  const int64_t devices = collective.getGroupSize(),
-                wanted = isStart ? collective.getSourceElements(devices)
-                                 : collective.getTargetElements(devices);
+  // On this side each device has the parts of all.
+  const CollectiveKind kind = collective.getKind();
+  const bool isWhole = kind == CollectiveKind::all_to_all ||
+                       kind == (isStart ? CollectiveKind::reduce_scatter
+                                        : CollectiveKind::all_gather);
+  const int64_t wanted = collective.getRows() * collective.getPart() *
+                         (isWhole ? collective.getGroupSize() : 1);
   RankedTensorType held = cast<SlotType>(slot.getType()).getTensor();
   if (held.getNumElements() != wanted ||
       held.getElementType() != collective.getElement())

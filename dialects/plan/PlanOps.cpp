@@ -37,10 +37,7 @@ LogicalResult PortOp::verify() {
 }
 
 LogicalResult CheckOp::verify() {
-  int64_t indices = 1;
-  for (int64_t size : getShape())
-    indices *= size;
-  const int64_t rows = getRows();
+  const int64_t indices = llvm::product_of(getShape()), rows = getRows();
   if (rows < 1 || indices % rows != 0)
     return emitOpError("(C1) has ")
            << rows << " rows of " << indices << " indices";
@@ -142,22 +139,6 @@ static int64_t getGroupSize(Operation *op, ArrayRef<int64_t> axes) {
 
 int64_t CollectiveOp::getGroupSize() {
   return ::getGroupSize(*this, getAxes());
-}
-
-int64_t CollectiveOp::getSourceElements(int64_t devices) {
-  const int64_t elements = getRows() * getPart();
-  return getKind() == CollectiveKind::reduce_scatter ||
-                 getKind() == CollectiveKind::all_to_all
-             ? elements * devices
-             : elements;
-}
-
-int64_t CollectiveOp::getTargetElements(int64_t devices) {
-  const int64_t elements = getRows() * getPart();
-  return getKind() == CollectiveKind::all_gather ||
-                 getKind() == CollectiveKind::all_to_all
-             ? elements * devices
-             : elements;
 }
 
 LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -282,10 +282,6 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
     `ns` $duration_ns `reason` $reason attr-dict
   }];
   let extraClassDeclaration = [{
-    /// Elements of the source and the target of each device, in a group of
-    /// `devices`.
-    int64_t getSourceElements(int64_t devices);
-    int64_t getTargetElements(int64_t devices);
     /// The number of devices in a group.
     int64_t getGroupSize();
   }];

@@ -8,6 +8,7 @@
 #include "compiler/codegen/calls/Activation.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -264,6 +265,18 @@ bool matchPostOp(const Term &term, Activation &activation) {
   return f.kind == FunctionKind::tanh && isNear(f.of[1], inner) &&
          isNear(f.of[3], inner * 0.044715) && f.of[0] == 0 && f.of[2] == 0 &&
          set(plan::PostOpKind::gelu_tanh);
+}
+
+/// The number that all elements are equal to, if that is known. Looks through
+/// broadcasts and the like, and adds what it looks through to `used`.
+std::optional<double> getSplat(Value value, OpSet &used) {
+  Operation *op = value.getDefiningOp();
+  std::optional<double> splat = isa_and_nonnull<nn::ViewOpInterface>(op)
+                                    ? getSplat(op->getOperand(0), used)
+                                    : nn::getFloatSplat(value);
+  if (splat)
+    used.insert(op);
+  return splat;
 }
 
 /// Whether the ops round nothing that a library does not. It computes in f32,

@@ -24,13 +24,9 @@ plan::CallAttr CallMatcher::match() {
 }
 
 bool CallMatcher::readsInputs() const {
-  auto reads = [&](const std::optional<StridedView> &view) {
-    return !view || getNumber(view->base) >= 0;
-  };
-  return reads(bias) && reads(maskMul) && reads(maskAdd) &&
-         llvm::all_of(postOps, [&](const PostOp &postOp) {
-           return reads(postOp.operand);
-         });
+  return llvm::all_of(postOps, [&](const PostOp &postOp) {
+    return !postOp.operand || getNumber(postOp.operand->base) >= 0;
+  });
 }
 
 bool CallMatcher::findRoot() {
@@ -47,7 +43,7 @@ bool CallMatcher::findRoot() {
     return false;
   used.insert(root);
   auto isUsable = [&](Value value) {
-    return rule->takes(root, value) &&
+    return (!rule->takes || rule->takes(root, value)) &&
            nn::getTensorType(value).getNumElements() != 0;
   };
   return llvm::all_of(root->getOperands(), isUsable) &&
@@ -89,20 +85,13 @@ bool CallMatcher::followEpilogue() {
     current = {user->getResult(0)};
   }
   // Back from the result, so that each view is undone for what came after it.
-  std::optional<StridedView> view = StridedView::dense(results[0]);
-  for (auto [op, before] : llvm::reverse(views)) {
-    view = viewBefore(op, *view);
-    if (!view)
-      return false;
-    for (PostOp &postOp : MutableArrayRef(postOps).drop_front(before))
-      if (postOp.operand) {
-        postOp.operand = viewBefore(op, *postOp.operand);
-        if (!postOp.operand)
-          return false;
-      }
-  }
-  output = *view;
-  return true;
+  output = StridedView::dense(results[0]);
+  return llvm::all_of(llvm::reverse(views), [&](auto each) {
+    auto [op, before] = each;
+    return changeOutput(before, [&](const StridedView &after) {
+      return after.with(op.getOperandLayout(after));
+    });
+  });
 }
 
 /// The one op that uses the value, if it is in the cluster.
@@ -199,25 +188,37 @@ std::optional<StridedView> CallMatcher::operand(Value value) {
   return view;
 }
 
-bool CallMatcher::reshapeOutput(ArrayRef<int64_t> shape) {
-  std::optional<StridedView> view = output.reshape(shape);
-  if (!view)
-    return false;
-  output = *view;
-  for (PostOp &postOp : postOps)
-    if (postOp.operand) {
-      postOp.operand = postOp.operand->reshape(shape);
-      if (!postOp.operand)
-        return false;
-    }
+bool CallMatcher::isAlone() const {
+  return list.size() == 1 &&
+         llvm::all_of(root->getOperands(),
+                      [&](Value value) { return isInput(value); });
+}
+
+/// Changes the views of the result and of the operands of post-ops from `first`
+/// on. Returns false if there is none for one of them.
+bool CallMatcher::changeOutput(size_t first, Change change) {
+  SmallVector<StridedView *> views{&output};
+  for (PostOp &postOp : MutableArrayRef(postOps).drop_front(first))
+    if (postOp.operand)
+      views.push_back(&*postOp.operand);
+  for (StridedView *view : views) {
+    std::optional<StridedView> changed = change(*view);
+    if (!changed)
+      return false;
+    *view = *changed;
+  }
   return true;
 }
 
+bool CallMatcher::reshapeOutput(ArrayRef<int64_t> shape) {
+  return changeOutput(
+      0, [&](const StridedView &view) { return view.reshape(shape); });
+}
+
 void CallMatcher::permuteOutput(ArrayRef<int64_t> permutation) {
-  output = output.permute(permutation);
-  for (PostOp &postOp : postOps)
-    if (postOp.operand)
-      postOp.operand = postOp.operand->permute(permutation);
+  changeOutput(0, [&](const StridedView &view) {
+    return std::optional(view.permute(permutation));
+  });
 }
 
 plan::CallAttr CallMatcher::build() {
@@ -233,27 +234,7 @@ plan::CallAttr CallMatcher::build() {
     attrs.push_back(plan::PostOpAttr::get(
         context, postOp.kind, plan::Number(postOp.alpha),
         plan::Number(postOp.beta), toAttr(postOp.operand)));
-  return plan::CallAttr::get(context, kind, views, buildDetails(), attrs);
-}
-
-Attribute CallMatcher::buildDetails() const {
-  MLIRContext *context = root->getContext();
-  switch (kind) {
-  case plan::CallKind::conv:
-  case plan::CallKind::conv_dx:
-  case plan::CallKind::conv_dw:
-    return plan::ConvAttr::get(context, strides, dilations, padsLow, padsHigh,
-                               groups, winograd, toAttr(bias));
-  case plan::CallKind::pool_max:
-  case plan::CallKind::pool_avg:
-    return plan::PoolAttr::get(context, strides, dilations, padsLow, padsHigh,
-                               window, includePad);
-  case plan::CallKind::attention:
-    return plan::AttentionAttr::get(context, toAttr(maskMul), toAttr(maskAdd),
-                                    plan::Number(scale));
-  default:
-    return details;
-  }
+  return plan::CallAttr::get(context, kind, views, details, attrs);
 }
 
 } // namespace partita::codegen

@@ -31,8 +31,9 @@ struct CallRule {
   /// Whether the op may be the root of such a call.
   bool (*isRoot)(mlir::Operation *op);
 
-  /// Whether the library takes an operand, or the result, of this type.
-  bool (*takes)(mlir::Operation *root, mlir::Value value);
+  /// Whether the library takes an operand, or the result, of this type. Null if
+  /// it takes any.
+  bool (*takes)(mlir::Operation *root, mlir::Value value) = nullptr;
 
   /// Fills in the kind of the call, its operands and their views. Returns false
   /// if the library cannot compute the op.
@@ -103,16 +104,9 @@ public:
   bool reshapeOutput(llvm::ArrayRef<int64_t> shape);
   void permuteOutput(llvm::ArrayRef<int64_t> permutation);
 
-  /// Takes the windows of a convolution, or of a derivative of one.
-  template <typename Op> void takeWindows(Op conv) {
-    llvm::append_range(strides, conv.getStrides());
-    llvm::append_range(dilations, conv.getDilations());
-    llvm::append_range(padsLow, conv.getPadsLow());
-    llvm::append_range(padsHigh, conv.getPadsHigh());
-    groups = conv.getGroups();
-  }
-
   size_t getOpCount() const { return list.size(); }
+  /// Whether the call is its root alone, which reads inputs as they lie.
+  bool isAlone() const;
 
   // The call so far. A rule fills in what its kind needs. `output` and
   // `postOps` are set before the rule is asked.
@@ -120,12 +114,8 @@ public:
   llvm::SmallVector<StridedView> operands;
   StridedView output;
   llvm::SmallVector<PostOp> postOps;
-  std::optional<StridedView> bias, maskMul, maskAdd;
-  llvm::SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
-  int64_t groups = 1;
-  bool includePad = false, winograd = false;
-  double scale = 1;
-  mlir::Attribute details; ///< made by the rule, where these do not say them
+  std::optional<StridedView> maskMul, maskAdd; ///< of `details`
+  mlir::Attribute details;
 
 private:
   bool findRoot();
@@ -136,9 +126,11 @@ private:
   std::optional<Activation> matchFunction(llvm::ArrayRef<mlir::Value> current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
+  using Change =
+      llvm::function_ref<std::optional<StridedView>(const StridedView &)>;
+  bool changeOutput(size_t first, Change change);
   bool readsInputs() const;
   plan::CallAttr build();
-  mlir::Attribute buildDetails() const;
 
   const CallLibrary &library;
   llvm::ArrayRef<mlir::Operation *> list;

@@ -98,9 +98,14 @@ bool matchAttentionViews(CallMatcher &call, Operation *root) {
     to->shape = scores;
     return true;
   };
-  call.scale = attention.getScale().convertToDouble();
-  return mask(attention.getMaskMul(), call.maskMul) &&
-         mask(attention.getMaskAdd(), call.maskAdd);
+  if (!mask(attention.getMaskMul(), call.maskMul) ||
+      !mask(attention.getMaskAdd(), call.maskAdd))
+    return false;
+  call.details = plan::AttentionAttr::get(
+      attention.getContext(), call.toAttr(call.maskMul),
+      call.toAttr(call.maskAdd),
+      plan::Number(attention.getScale().convertToDouble()));
+  return true;
 }
 
 } // namespace partita::codegen

@@ -21,6 +21,15 @@ bool matchDotViews(CallMatcher &call, mlir::Operation *root);
 /// of the scores. Returns false if it is none: nothing follows the result.
 bool matchAttentionViews(CallMatcher &call, mlir::Operation *root);
 
+/// What a plan says of a convolution, or of a derivative of one.
+template <typename Op>
+plan::ConvAttr describeConv(Op conv, bool winograd = false,
+                            plan::ViewAttr bias = {}) {
+  return plan::ConvAttr::get(
+      conv.getContext(), conv.getStrides(), conv.getDilations(),
+      conv.getPadsLow(), conv.getPadsHigh(), conv.getGroups(), winograd, bias);
+}
+
 /// The permutation of an image's dimensions that gives the order [N, C,
 /// spatial..]. `last`: the image has its channels last, not second.
 llvm::SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last);

@@ -91,19 +91,18 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
   if (!isPlain(window, 0) || !(last || isPlain(window, 1)))
     return false;
   SmallVector<int64_t> order = getChannelsFirst(rank, last);
-  int64_t elements = 1;
+  SmallVector<int64_t> sizes, strides, padsLow, padsHigh;
   for (int64_t dim : ArrayRef(order).drop_front(2)) {
     if (window.getDilations()[dim] != 1 ||
         window.getPadsLow()[dim] >= window.getWindow()[dim] ||
         window.getPadsHigh()[dim] >= window.getWindow()[dim])
       return false;
-    call.window.push_back(window.getWindow()[dim]);
-    elements *= window.getWindow()[dim];
-    call.strides.push_back(window.getStrides()[dim]);
-    call.dilations.push_back(1);
-    call.padsLow.push_back(window.getPadsLow()[dim]);
-    call.padsHigh.push_back(window.getPadsHigh()[dim]);
+    sizes.push_back(window.getWindow()[dim]);
+    strides.push_back(window.getStrides()[dim]);
+    padsLow.push_back(window.getPadsLow()[dim]);
+    padsHigh.push_back(window.getPadsHigh()[dim]);
   }
+  bool includePad = false;
   if (window.getKind() == nn::ReduceKind::max) {
     call.kind = plan::CallKind::pool_max;
     if (!call.postOps.empty())
@@ -114,10 +113,9 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
     if (call.postOps.size() != 1)
       return false;
     const PostOp &postOp = call.postOps[0];
-    call.includePad = postOp.kind == plan::PostOpKind::linear &&
-                      postOp.beta == 0 &&
-                      std::abs(postOp.alpha * elements - 1) <= 1e-6;
-    if (!call.includePad && !dividesByElements(call, postOp, window, order))
+    includePad = postOp.kind == plan::PostOpKind::linear && postOp.beta == 0 &&
+                 std::abs(postOp.alpha * llvm::product_of(sizes) - 1) <= 1e-6;
+    if (!includePad && !dividesByElements(call, postOp, window, order))
       return false;
     call.postOps.clear();
   } else {
@@ -128,6 +126,9 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
     return false;
   call.permuteOutput(order);
   call.operands = {x->permute(order)};
+  call.details = plan::PoolAttr::get(window.getContext(), strides,
+                                     SmallVector<int64_t>(sizes.size(), 1),
+                                     padsLow, padsHigh, sizes, includePad);
   return true;
 }
 

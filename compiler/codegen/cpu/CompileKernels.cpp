@@ -105,8 +105,8 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   struct Part {
     OwningOpRef<ModuleOp> module;
     abi::CpuLevel level;
-    FailureOr<std::vector<char>> object = failure();
-    std::string error = "a pass failed";
+    std::vector<char> object;
+    std::string error = "a pass failed"; ///< empty: none
   };
   std::vector<Part> parts;
   for (abi::CpuLevel level : levels)
@@ -115,31 +115,33 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   parallelForEach(context, parts, [&](Part &part) noexcept {
     crash::AtPass at("generating machine code");
     const std::string cpu = getCpuName(part.level).str();
-    if (succeeded(transform(*part.module, [&](OpPassManager &pm) {
+    if (failed(transform(*part.module, [&](OpPassManager &pm) {
           pm.addPass(createSetKernelTargetPass({cpu}));
         })))
-      part.object =
-          compileObject(*part.module, part.level, optimize, part.error);
+      return;
+    llvm::Expected<std::vector<char>> object =
+        compileObject(*part.module, part.level, optimize);
+    part.error = object ? "" : llvm::toString(object.takeError());
+    if (object)
+      part.object = std::move(*object);
   });
+  auto fail = [&](StringRef error) {
+    return kernels.emitError() << "cannot compile kernels: " << error;
+  };
   // The linker is not made for several threads.
   std::vector<CompiledObject> objects;
   for (abi::CpuLevel level : levels) {
     std::vector<std::vector<char>> compiled;
-    std::string error;
     for (Part &part : parts) {
       if (part.level != level)
         continue;
-      if (failed(part.object)) {
-        error = part.error;
-        break;
-      }
-      compiled.push_back(std::move(*part.object));
+      if (!part.error.empty())
+        return fail(part.error);
+      compiled.push_back(std::move(part.object));
     }
-    FailureOr<std::vector<char>> linked = failure();
-    if (error.empty())
-      linked = linkObjects(compiled, error);
-    if (failed(linked))
-      return kernels.emitError() << "cannot compile kernels: " << error;
+    llvm::Expected<std::vector<char>> linked = linkObjects(compiled);
+    if (!linked)
+      return fail(llvm::toString(linked.takeError()));
     objects.push_back({level, std::move(*linked)});
   }
   return objects;

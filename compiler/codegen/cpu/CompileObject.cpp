@@ -101,19 +101,18 @@ static void defineRoundingToBf16(llvm::Module &module, StringRef cpu) {
                               llvm::Type::getBFloatTy(context)));
 }
 
-FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
-                                           bool optimize, std::string &error) {
+llvm::Expected<std::vector<char>>
+compileObject(ModuleOp module, abi::CpuLevel level, bool optimize) {
+  std::string error;
   std::unique_ptr<llvm::TargetMachine> machine =
       createTargetMachine(level, optimize, error);
   if (!machine)
-    return failure();
+    return llvm::createStringError(error);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context, "kernels");
-  if (!translated) {
-    error = "translation to LLVM IR failed";
-    return failure();
-  }
+  if (!translated)
+    return llvm::createStringError("translation to LLVM IR failed");
   translated->setDataLayout(machine->createDataLayout());
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setPICLevel(llvm::PICLevel::BigPIC);
@@ -122,10 +121,8 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
     improve(*translated, *machine, module->hasAttr(kReferenceAttr));
   std::optional<std::vector<char>> object =
       emitFile(*translated, *machine, llvm::CodeGenFileType::ObjectFile);
-  if (!object) {
-    error = "the target cannot emit objects";
-    return failure();
-  }
+  if (!object)
+    return llvm::createStringError("the target cannot emit objects");
   return std::move(*object);
 }
 

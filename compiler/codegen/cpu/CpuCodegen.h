@@ -11,8 +11,7 @@
 #include "compiler/codegen/Codegen.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
-#include <string>
+#include "llvm/Support/Error.h"
 
 namespace partita::codegen {
 
@@ -26,16 +25,14 @@ llvm::StringRef getCpuName(abi::CpuLevel level);
 
 /// Optimizes a module of the LLVM dialect and compiles it to a relocatable
 /// object. Its functions must have this level as their target. A module with
-/// `nn.reference` stays scalar. On failure `error` says why.
-mlir::FailureOr<std::vector<char>> compileObject(mlir::ModuleOp module,
-                                                 abi::CpuLevel level,
-                                                 bool optimize,
-                                                 std::string &error);
+/// `nn.reference` stays scalar.
+llvm::Expected<std::vector<char>>
+compileObject(mlir::ModuleOp module, abi::CpuLevel level, bool optimize);
 
 /// Links relocatable objects to a shared one. They may only refer to those
 /// functions of the C and mathematics libraries that LinkObject.cpp lists.
-mlir::FailureOr<std::vector<char>>
-linkObjects(llvm::ArrayRef<std::vector<char>> objects, std::string &error);
+llvm::Expected<std::vector<char>>
+linkObjects(llvm::ArrayRef<std::vector<char>> objects);
 
 } // namespace partita::codegen
 

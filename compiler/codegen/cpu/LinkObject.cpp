@@ -7,8 +7,6 @@
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
 
-#include "dialects/support/Try.h"
-
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Object/ObjectFile.h"
@@ -42,29 +40,25 @@ static bool isAllowed(StringRef symbol) {
   return allowed.contains(symbol);
 }
 
-static LogicalResult checkSymbols(ArrayRef<char> object, std::string &error) {
+static llvm::Error checkSymbols(ArrayRef<char> object) {
   llvm::MemoryBufferRef buffer(StringRef(object.data(), object.size()),
                                "kernels");
   auto file = llvm::object::ObjectFile::createObjectFile(buffer);
-  if (!file) {
-    error = llvm::toString(file.takeError());
-    return failure();
-  }
+  if (!file)
+    return file.takeError();
   for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
     llvm::Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
     llvm::Expected<StringRef> name = symbol.getName();
-    if (!flags || !name) {
-      error = llvm::toString(flags ? name.takeError() : flags.takeError());
-      return failure();
-    }
+    if (!name)
+      return name.takeError();
     if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() &&
-        *name != "_GLOBAL_OFFSET_TABLE_" && !isAllowed(*name)) {
-      error = "kernels call '" + name->str() +
-              "', which the runtime does not provide";
-      return failure();
-    }
+        *name != "_GLOBAL_OFFSET_TABLE_" && !isAllowed(*name))
+      return llvm::createStringError("kernels call '" + *name +
+                                     "', which the runtime does not provide");
   }
-  return success();
+  return llvm::Error::success();
 }
 
 namespace {
@@ -85,17 +79,17 @@ struct TemporaryDirectory {
 };
 } // namespace
 
-FailureOr<std::vector<char>> linkObjects(ArrayRef<std::vector<char>> objects,
-                                         std::string &error) {
+llvm::Expected<std::vector<char>>
+linkObjects(ArrayRef<std::vector<char>> objects) {
   TemporaryDirectory directory;
-  if (directory.code) {
-    error = "cannot make a temporary directory: " + directory.code.message();
-    return failure();
-  }
+  if (directory.code)
+    return llvm::createStringError("cannot make a temporary directory: " +
+                                   directory.code.message());
   const std::string output = directory.file("kernels.so");
   std::vector<std::string> inputs;
   for (const std::vector<char> &object : objects) {
-    PARTITA_TRY(checkSymbols(object, error));
+    if (llvm::Error error = checkSymbols(object))
+      return error;
     inputs.push_back(
         directory.file("kernels" + std::to_string(inputs.size()) + ".o"));
     std::error_code code;
@@ -105,10 +99,9 @@ FailureOr<std::vector<char>> linkObjects(ArrayRef<std::vector<char>> objects,
       stream.close();
       code = stream.error();
     }
-    if (code) {
-      error = "cannot write '" + inputs.back() + "': " + code.message();
-      return failure();
-    }
+    if (code)
+      return llvm::createStringError("cannot write '" + inputs.back() +
+                                     "': " + code.message());
   }
   // Not --no-undefined: the mathematics library is the process's own, and
   // checkSymbols has seen what is missing.
@@ -122,16 +115,13 @@ FailureOr<std::vector<char>> linkObjects(ArrayRef<std::vector<char>> objects,
   llvm::raw_string_ostream stream(messages);
   lld::Result result =
       lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0) {
-    error = "linking failed: " + messages;
-    return failure();
-  }
+  if (result.retCode != 0)
+    return llvm::createStringError("linking failed: " + messages);
   auto linked = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
-  if (!linked) {
-    error = "cannot read '" + output + "': " + linked.getError().message();
-    return failure();
-  }
+  if (!linked)
+    return llvm::createStringError("cannot read '" + output +
+                                   "': " + linked.getError().message());
   return std::vector<char>((*linked)->getBufferStart(),
                            (*linked)->getBufferEnd());
 }

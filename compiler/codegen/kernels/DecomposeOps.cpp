@@ -9,18 +9,12 @@
 #include "compiler/codegen/kernels/Reductions.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace partita::codegen {
 namespace {
-
-/// Narrow floats are computed with in f32.
-Type getWide(Type element) {
-  if (element.getIntOrFloatBitWidth() < 32)
-    return Float32Type::get(element.getContext());
-  return element;
-}
 
 Value castTo(ImplicitLocOpBuilder &b, Value x, Type element) {
   auto type = cast<RankedTensorType>(x.getType());
@@ -59,7 +53,7 @@ Value softmax(ImplicitLocOpBuilder &b, Value x, int64_t dim, bool log) {
 void decompose(nn::SoftmaxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type element = op.getType().getElementType();
-  Value x = castTo(b, op.getX(), getWide(element));
+  Value x = castTo(b, op.getX(), getAccumulator(element));
   Value result = softmax(b, x, op.getDim(), op.getLog());
   op.replaceAllUsesWith(castTo(b, result, element));
   op.erase();
@@ -67,7 +61,7 @@ void decompose(nn::SoftmaxOp op) {
 
 void decompose(nn::AttentionOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Type element = op.getType().getElementType(), wide = getWide(element);
+  Type element = op.getType().getElementType(), wide = getAccumulator(element);
   Value q = castTo(b, op.getQ(), wide), k = castTo(b, op.getK(), wide),
         v = castTo(b, op.getV(), wide);
   auto qType = cast<RankedTensorType>(q.getType());
@@ -115,14 +109,10 @@ void decompose(nn::WindowArgMaxOp op) {
 } // namespace
 
 void decomposeOps(Block &body) {
-  for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
-      decompose(softmax);
-    else if (auto attention = dyn_cast<nn::AttentionOp>(op))
-      decompose(attention);
-    else if (auto argMax = dyn_cast<nn::WindowArgMaxOp>(op))
-      decompose(argMax);
-  }
+  for (Operation &op : llvm::make_early_inc_range(body))
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case<nn::SoftmaxOp, nn::AttentionOp, nn::WindowArgMaxOp>(
+            [](auto found) { decompose(found); });
 }
 
 } // namespace partita::codegen

@@ -20,6 +20,7 @@
 #include "compiler/codegen/kernels/NNToLinalg.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -169,20 +170,13 @@ Value decompose(OrderedBuilder &b, nn::ScatterOp op) {
 } // namespace
 
 void decomposeOrderedOps(Block &body) {
-  for (Operation &op : llvm::make_early_inc_range(body)) {
-    OrderedBuilder b(op.getLoc(), &op);
-    Value result;
-    if (auto scan = dyn_cast<nn::ScanOp>(op))
-      result = decompose(b, scan);
-    else if (auto topK = dyn_cast<nn::TopKOp>(op))
-      result = decompose(b, topK);
-    else if (auto scatter = dyn_cast<nn::ScatterOp>(op))
-      result = decompose(b, scatter);
-    else
-      continue;
-    op.getResult(0).replaceAllUsesWith(result);
-    op.erase();
-  }
+  for (Operation &op : llvm::make_early_inc_range(body))
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case<nn::ScanOp, nn::TopKOp, nn::ScatterOp>([](auto found) {
+          OrderedBuilder b(found.getLoc(), found);
+          found.getResult().replaceAllUsesWith(decompose(b, found));
+          found.erase();
+        });
 }
 
 } // namespace partita::codegen

@@ -107,9 +107,7 @@ Value emitCombined(OpBuilder &b, Operation *combiner, Value all, Value x) {
 }
 
 Value emitNeutral(OpBuilder &b, linalg::GenericOp op) {
-  Value init = op.getDpsInits()[0];
-  while (!init.getDefiningOp<linalg::FillOp>())
-    init = init.getDefiningOp()->getOperand(0); // a view
+  Value init = skipViews(op.getDpsInits()[0]);
   Value value = init.getDefiningOp<linalg::FillOp>().getInputs()[0];
   return b.clone(*value.getDefiningOp())->getResult(0);
 }
@@ -241,9 +239,9 @@ namespace {
 
 class BodyEmitter {
 public:
-  BodyEmitter(OpBuilder &b, EmitContext &context, const StageSchedule &stage,
+  BodyEmitter(OpBuilder &b, EmitContext &context, linalg::GenericOp op,
               const EmitPoint &point)
-      : b(b), context(context), stage(stage), op(stage.op), point(point) {}
+      : b(b), context(context), op(op), point(point) {}
 
   Value emit(Value accumulated) {
     for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -252,8 +250,7 @@ public:
       if (number < point.loaded.size() && point.loaded[number])
         values.map(element, point.loaded[number]);
       else if (!element.use_empty())
-        values.map(element, load(context.getBuffer(operand->get()),
-                                 op.getMatchingIndexingMap(operand)));
+        values.map(element, load(*operand));
     }
     if (accumulated)
       values.map(op.getRegionOutputArgs()[0], accumulated);
@@ -263,16 +260,8 @@ public:
   }
 
   Value load(OpOperand &operand) {
-    return load(context.getBuffer(operand.get()),
-                op.getMatchingIndexingMap(&operand));
-  }
-
-private:
-  VectorType vectorOf(Type type) {
-    return VectorType::get({point.width}, type);
-  }
-
-  Value load(const KernelBuffer &buffer, AffineMap map) {
+    KernelBuffer buffer = context.getBuffer(operand.get());
+    AffineMap map = op.getMatchingIndexingMap(&operand);
     Location loc = op.getLoc();
     int64_t step = getAddressStep(buffer.strides, map, point.vectorLoop);
     Value address = emitAddress(b, loc, buffer, map, point);
@@ -286,6 +275,11 @@ private:
         b, loc, arith::ConstantIndexOp::create(b, loc, step), point.width);
     return gather(buffer, address,
                   arith::MulIOp::create(b, loc, lanes, factor));
+  }
+
+private:
+  VectorType vectorOf(Type type) {
+    return VectorType::get({point.width}, type);
   }
 
   static Type getElementType(const KernelBuffer &buffer) {
@@ -476,7 +470,6 @@ private:
 
   OpBuilder &b;
   EmitContext &context;
-  const StageSchedule &stage;
   linalg::GenericOp op;
   const EmitPoint &point;
   IRMapping values, firstLanes;
@@ -486,13 +479,13 @@ private:
 
 Value emitLoad(OpBuilder &b, EmitContext &context, OpOperand &operand,
                const EmitPoint &point) {
-  StageSchedule stage{cast<linalg::GenericOp>(operand.getOwner()), {}, {}};
-  return BodyEmitter(b, context, stage, point).load(operand);
+  auto op = cast<linalg::GenericOp>(operand.getOwner());
+  return BodyEmitter(b, context, op, point).load(operand);
 }
 
 Value emitBody(OpBuilder &b, EmitContext &context, const StageSchedule &stage,
                const EmitPoint &point, Value accumulated) {
-  return BodyEmitter(b, context, stage, point).emit(accumulated);
+  return BodyEmitter(b, context, stage.op, point).emit(accumulated);
 }
 
 } // namespace partita::codegen

@@ -24,29 +24,19 @@ using namespace mlir;
 
 namespace partita::codegen {
 
+/// Without negative factors: linalg infers ranges from the ends of the loops
+/// and wants them not negative.
 static bool isLinear(AffineExpr expr) {
-  switch (expr.getKind()) {
-  case AffineExprKind::DimId:
-  case AffineExprKind::Constant:
-    return true;
-  case AffineExprKind::Add:
-  case AffineExprKind::Mul: {
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    return isLinear(binary.getLHS()) && isLinear(binary.getRHS());
-  }
-  default:
-    return false;
-  }
-}
-
-/// linalg infers ranges from the ends of the loops and wants them not negative.
-static bool hasNegativeFactor(AffineExpr expr) {
-  bool negative = false;
+  bool linear = true;
   expr.walk([&](AffineExpr part) {
     if (auto constant = dyn_cast<AffineConstantExpr>(part))
-      negative |= constant.getValue() < 0;
+      linear &= constant.getValue() >= 0;
+    else
+      linear &= llvm::is_contained(
+          {AffineExprKind::DimId, AffineExprKind::Add, AffineExprKind::Mul},
+          part.getKind());
   });
-  return negative;
+  return linear;
 }
 
 Value Evaluator::evaluate(OpBuilder &b, Value value, ArrayRef<Index> position) {
@@ -136,10 +126,9 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
   auto leafType = cast<RankedTensorType>(leaf.tensor.getType());
   // linalg wants an operand to reach to where reading begins, even where there
   // is nothing to read.
-  bool linear = depth == 0 && !llvm::is_contained(sizes, 0);
+  bool linear = memo.size() == 1 && !llvm::is_contained(sizes, 0);
   for (auto [index, size] : llvm::zip_equal(kept, leafType.getShape())) {
-    linear &=
-        index.expr && isLinear(index.expr) && !hasNegativeFactor(index.expr);
+    linear &= index.expr && isLinear(index.expr);
     // linalg takes a loop that runs over a part of a dimension for a mistake.
     if (auto loop = dyn_cast_or_null<AffineDimExpr>(index.expr))
       linear &= sizes[loop.getPosition()] == size;
@@ -148,7 +137,7 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
   if (linear) {
     SmallVector<AffineExpr> exprs =
         llvm::map_to_vector(kept, [](Index index) { return index.expr; });
-    AffineMap map = AffineMap::get(loops, 0, exprs, b.getContext());
+    AffineMap map = AffineMap::get(sizes.size(), 0, exprs, b.getContext());
     const Operand *known = llvm::find_if(operands, [&](const Operand &operand) {
       return operand.tensor == leaf.tensor && operand.map == map;
     });
@@ -175,7 +164,7 @@ Value Evaluator::toValue(OpBuilder &b, Index index) {
   if (loopIndices.empty()) {
     OpBuilder start(b.getContext());
     start.setInsertionPointToStart(&body);
-    for (unsigned loop = 0; loop < loops; ++loop)
+    for (unsigned loop = 0; loop < sizes.size(); ++loop)
       loopIndices.push_back(linalg::IndexOp::create(start, loc, loop));
   }
   return affine::expandAffineExpr(b, loc, index.expr, loopIndices, {});

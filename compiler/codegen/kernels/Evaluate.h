@@ -61,7 +61,7 @@ public:
   Evaluator(mlir::OpBuilder &outer, Leaves &leaves, mlir::Block &body,
             llvm::ArrayRef<int64_t> sizes)
       : ElementEmitter(outer.getContext()), outer(outer), leaves(leaves),
-        body(body), sizes(sizes), loops(sizes.size()), memo(1) {}
+        body(body), sizes(sizes), memo(1) {}
 
   mlir::Value evaluate(mlir::OpBuilder &b, mlir::Value value,
                        llvm::ArrayRef<Index> position) override;
@@ -78,9 +78,7 @@ public:
   /// computed inside are not reused outside.
   template <typename Fn> auto nested(Fn emit) {
     memo.emplace_back();
-    ++depth;
     auto result = emit();
-    --depth;
     memo.pop_back();
     return result;
   }
@@ -101,11 +99,10 @@ private:
   Leaves &leaves;
   mlir::Block &body;
   llvm::SmallVector<int64_t> sizes;
-  unsigned loops;
   llvm::SmallVector<Operand> operands;
   llvm::SmallVector<mlir::Value> loopIndices;
+  /// What is known outside of all branches and loops, and in each of them.
   std::vector<std::map<Key, mlir::Value>> memo;
-  unsigned depth = 0;
 };
 
 } // namespace partita::codegen

@@ -13,13 +13,6 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-SmallVector<int64_t> getDenseStrides(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
 MemRefType getFlatType(RankedTensorType type, Attribute space) {
   return MemRefType::get({type.getNumElements()}, type.getElementType(),
                          MemRefLayoutAttrInterface(), space);
@@ -42,18 +35,13 @@ KernelBuffer EmitContext::getBuffer(Value tensor) {
   if (auto it = buffers.find(tensor); it != buffers.end())
     return it->second;
   Operation *op = tensor.getDefiningOp();
-  KernelBuffer buffer;
-  if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op)) {
-    buffer = getBuffer(generic.getDpsInits()[0]);
-  } else if (auto fill = dyn_cast_or_null<linalg::FillOp>(op)) {
-    buffer = getBuffer(fill.getDpsInits()[0]);
-  } else {
-    // A view: the schedule cuts no temporary that is viewed.
-    buffer = getBuffer(op->getOperand(0));
-    auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
-    buffer.strides = getDenseStrides(shape);
-    buffer.rows.assign(shape.size(), -1);
-  }
+  if (auto stage = dyn_cast<DestinationStyleOpInterface>(op))
+    return getBuffer(stage.getDpsInits()[0]);
+  // A view: the schedule cuts no temporary that is viewed.
+  KernelBuffer buffer = getBuffer(op->getOperand(0));
+  auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
+  buffer.strides = computeStrides(shape);
+  buffer.rows.assign(shape.size(), -1);
   return buffer;
 }
 

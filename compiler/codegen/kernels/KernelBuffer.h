@@ -15,10 +15,9 @@
 
 #include "compiler/codegen/kernels/KernelSchedule.h"
 
-namespace partita::codegen {
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
-/// The strides of a dense, row-major tensor.
-llvm::SmallVector<int64_t> getDenseStrides(llvm::ArrayRef<int64_t> shape);
+namespace partita::codegen {
 
 /// A tensor in memory: its elements in a row.
 mlir::MemRefType getFlatType(mlir::RankedTensorType type,

@@ -13,8 +13,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace partita::codegen {
@@ -51,15 +49,17 @@ static bool readsInBody(linalg::GenericOp stage,
   return reads;
 }
 
-static int64_t product(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
-                         std::multiplies<>());
-}
-
 const StageSchedule *KernelSchedule::find(Operation *stage) const {
   const StageSchedule *it = llvm::find_if(
       stages, [&](const StageSchedule &known) { return known.op == stage; });
   return it == stages.end() ? nullptr : it;
+}
+
+SmallVector<int64_t> KernelSchedule::getTileCounts() const {
+  SmallVector<int64_t> counts;
+  for (auto [size, tile] : llvm::zip_equal(sizes, tiles))
+    counts.push_back(llvm::divideCeil(size, tile));
+  return counts;
 }
 
 SmallVector<int64_t>
@@ -178,11 +178,10 @@ private:
   /// Drops candidates among the root's loops until all stages can be cut along
   /// all that are left.
   void findRows() {
-    SmallVector<bool> candidate;
     bool empty = llvm::is_contained(root().sizes, 0);
     for (auto iterator : root().op.getIteratorTypesArray())
       candidate.push_back(iterator == utils::IteratorType::parallel && !empty);
-    while (!tryRows(candidate)) {
+    while (!tryRows()) {
     }
     // Number the rows that are left.
     SmallVector<int> numbers;
@@ -196,9 +195,22 @@ private:
         row = row < 0 ? -1 : numbers[row];
   }
 
+  /// Drops a candidate: the loops are to be labelled again.
+  bool drop(int loop) {
+    candidate[loop] = false;
+    return false;
+  }
+  /// Drops all of them, if there are any.
+  bool dropAll() {
+    if (!llvm::is_contained(candidate, true))
+      return true;
+    candidate.assign(candidate.size(), false);
+    return false;
+  }
+
   /// Labels the loops of all stages with the root's loops. If a candidate does
   /// not work, drops it and returns false.
-  bool tryRows(SmallVector<bool> &candidate) {
+  bool tryRows() {
     for (StageSchedule &stage : schedule.stages)
       stage.rows.assign(stage.sizes.size(), -1);
     for (size_t loop = 0; loop < candidate.size(); ++loop)
@@ -213,7 +225,7 @@ private:
         for (OpOperand *operand : reader.op.getDpsInputOperands()) {
           if (getStage(operand->get()) != stage.op)
             continue;
-          if (!label(stage, reader, *operand, !isRead, candidate))
+          if (!label(stage, reader, *operand, !isRead))
             return false;
           isRead = true;
         }
@@ -221,7 +233,7 @@ private:
         if (readsInBody(reader.op, [&](Value tensor) {
               return getStage(tensor) == stage.op;
             }))
-          return dropAll(candidate);
+          return dropAll();
       }
       // What no other stage reads may be cut in any way that computes it once.
       if (!isRead)
@@ -236,20 +248,11 @@ private:
         if (!candidate[loop] || llvm::is_contained(stage.rows, int(loop)))
           continue;
         // Without the row, the stage is computed again in each iteration.
-        if (result || getWork(stage) > rootWork) {
-          candidate[loop] = false;
-          return false;
-        }
+        if (result || getWork(stage) > rootWork)
+          return drop(loop);
       }
     }
     return true;
-  }
-
-  static bool dropAll(SmallVector<bool> &candidate) {
-    if (llvm::none_of(candidate, [](bool yes) { return yes; }))
-      return true;
-    candidate.assign(candidate.size(), false);
-    return false;
   }
 
   /// Iterations of the loops that are not rows.
@@ -263,9 +266,9 @@ private:
   /// Labels the loops of `stage` as a reader needs it. `first` tells whether no
   /// other reader did.
   bool label(StageSchedule &stage, StageSchedule &reader, OpOperand &operand,
-             bool first, SmallVector<bool> &candidate) {
+             bool first) {
     if (operand.get().getDefiningOp() != stage.op)
-      return dropAll(candidate); // through a view, with other dimensions
+      return dropAll(); // through a view, with other dimensions
     AffineMap read = reader.op.getMatchingIndexingMap(&operand);
     AffineMap written = stage.op.getIndexingMapsArray().back();
     SmallVector<int> rows(stage.sizes.size(), -1);
@@ -278,24 +281,17 @@ private:
       }
       // At a computed position of a row: the row cannot be cut.
       for (auto [i, row] : llvm::enumerate(reader.rows))
-        if (row >= 0 && from.isFunctionOfDim(i)) {
-          candidate[row] = false;
-          return false;
-        }
+        if (row >= 0 && from.isFunctionOfDim(i))
+          return drop(row);
     }
     if (first)
       stage.rows = rows;
-    for (auto [mine, yours] : llvm::zip_equal(stage.rows, rows)) {
-      if (mine == yours)
-        continue;
-      candidate[mine >= 0 ? mine : yours] = false;
-      return false;
-    }
+    for (auto [mine, yours] : llvm::zip_equal(stage.rows, rows))
+      if (mine != yours)
+        return drop(mine >= 0 ? mine : yours);
     for (int row : rows)
-      if (row >= 0 && llvm::count(rows, row) > 1) {
-        candidate[row] = false;
-        return false;
-      }
+      if (row >= 0 && llvm::count(rows, row) > 1)
+        return drop(row);
     return true;
   }
 
@@ -373,8 +369,7 @@ private:
   }
 
   void measure() {
-    for (size_t row = 0; row < schedule.sizes.size(); ++row)
-      schedule.extent *= schedule.getTileCount(row);
+    schedule.extent = llvm::product_of(schedule.getTileCounts());
     int64_t work = 0;
     for (StageSchedule &stage : schedule.stages) {
       int64_t points = 1;
@@ -391,7 +386,7 @@ private:
         continue;
       Type element = cast<RankedTensorType>(stage.op.getResult(0).getType())
                          .getElementType();
-      int64_t bytes = product(schedule.getTileShape(stage)) *
+      int64_t bytes = llvm::product_of(schedule.getTileShape(stage)) *
                       (element.getIntOrFloatBitWidth() / 8);
       schedule.stackBytes += llvm::alignTo(bytes, 64);
     }
@@ -458,6 +453,7 @@ private:
   func::FuncOp func;
   const bool tiled;
   KernelSchedule schedule;
+  SmallVector<bool> candidate; ///< of the root's loops: may be a row dimension
 };
 
 } // namespace

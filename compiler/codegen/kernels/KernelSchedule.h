@@ -46,10 +46,8 @@ struct KernelSchedule {
   llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
 
   const StageSchedule *find(mlir::Operation *stage) const;
-  /// Number of tiles along a row dimension.
-  int64_t getTileCount(unsigned row) const {
-    return (sizes[row] + tiles[row] - 1) / tiles[row];
-  }
+  /// Number of tiles along each row dimension.
+  llvm::SmallVector<int64_t> getTileCounts() const;
   /// Shape of the part of a stage's result that one iteration computes, for a
   /// temporary; and for each of its dimensions the row dimension, or -1.
   llvm::SmallVector<int64_t> getTileShape(const StageSchedule &stage) const;

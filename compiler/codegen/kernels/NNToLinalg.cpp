@@ -152,10 +152,9 @@ private:
     }
     linalg::YieldOp::create(inner, loc, toStorage(inner, loc, x, element));
 
-    maps.push_back(
-        AffineMap::getMultiDimIdentityMap(loops, context).getMajorSubMap(kept));
-    if (kept == 0)
-      maps.back() = AffineMap::get(loops, 0, {}, context);
+    AffineMap identity = AffineMap::getMultiDimIdentityMap(loops, context);
+    maps.push_back(AffineMap::get(
+        loops, 0, identity.getResults().take_front(kept), context));
     SmallVector<utils::IteratorType> iterators(kept,
                                                utils::IteratorType::parallel);
     iterators.resize(loops, utils::IteratorType::reduction);
@@ -182,28 +181,21 @@ void collapseLoops(func::FuncOp func) {
     return;
   linalg::GenericOp generic = generics.front();
   SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
-  if (generic.getNumLoops() < 2 || llvm::any_of(maps, [](AffineMap map) {
-        return !map.isProjectedPermutation();
-      }))
-    return;
-  if (generic.getBody()
-          ->walk([](linalg::IndexOp) { return WalkResult::interrupt(); })
-          .wasInterrupted())
+  if (generic.getNumLoops() < 2 || generic.hasIndexSemantics() ||
+      llvm::any_of(maps,
+                   [](AffineMap map) { return !map.isProjectedPermutation(); }))
     return;
   SmallVector<utils::IteratorType> iterators = generic.getIteratorTypesArray();
   SmallVector<ReassociationIndices> groups{{0}};
-  bool any = false;
   for (int64_t loop = 1; loop < generic.getNumLoops(); ++loop) {
     ReassociationIndices pair{loop - 1, loop};
     if (iterators[loop - 1] == iterators[loop] &&
-        linalg::areDimSequencesPreserved(maps, {pair})) {
+        linalg::areDimSequencesPreserved(maps, {pair}))
       groups.back().push_back(loop);
-      any = true;
-    } else {
+    else
       groups.push_back({loop});
-    }
   }
-  if (!any)
+  if (groups.size() == generic.getNumLoops())
     return;
   IRRewriter rewriter(func.getContext());
   rewriter.setInsertionPoint(generic);

@@ -18,8 +18,7 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-/// Sums of narrow floats are kept in f32.
-static Type getAccumulator(Type element) {
+Type getAccumulator(Type element) {
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
     return Float32Type::get(element.getContext());
   return element;

@@ -30,6 +30,9 @@ namespace partita::codegen {
 /// is NaN.
 inline constexpr llvm::StringLiteral kIgnoreNaNAttr = "ignore_nan";
 
+/// The type in which narrow floats are computed with, and summed up: f32.
+mlir::Type getAccumulator(mlir::Type element);
+
 struct Reduction {
   mlir::Operation *op;
   llvm::SmallVector<int64_t> sizes;

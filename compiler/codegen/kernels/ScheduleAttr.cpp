@@ -11,69 +11,52 @@
 using namespace mlir;
 
 namespace partita::codegen {
-namespace {
 
-constexpr llvm::StringLiteral kRows = "rows", kTiles = "tiles",
-                              kGrain = "grain", kInPlace = "in_place";
+static constexpr llvm::StringLiteral kRows = "rows", kTiles = "tiles",
+                                     kGrain = "grain", kInPlace = "in_place";
 
-/// Reads one attribute; says whether it is the schedule of the function.
-class Reader {
-public:
-  Reader(func::FuncOp func, DictionaryAttr attr) : func(func), attr(attr) {}
-
-  std::optional<KernelSchedule> read() {
-    schedule.scalar = func->hasAttr(kReferenceAttr);
-    auto rows = attr.getAs<ArrayAttr>(kRows);
-    auto tiles = attr.getAs<DenseI64ArrayAttr>(kTiles);
-    auto grain = attr.getAs<IntegerAttr>(kGrain);
-    auto inPlace = attr.getAs<DenseI64ArrayAttr>(kInPlace);
-    if (!rows || !tiles || !grain || !inPlace)
-      return std::nullopt;
-    schedule.tiles = SmallVector<int64_t>(tiles.asArrayRef());
-    schedule.sizes.assign(schedule.tiles.size(), -1);
-    schedule.grain = grain.getInt();
-    schedule.inPlace = SmallVector<int64_t>(inPlace.asArrayRef());
-    auto stages = func.getOps<linalg::GenericOp>();
-    if (static_cast<size_t>(llvm::range_size(stages)) != rows.size())
-      return std::nullopt;
-    for (auto [op, loops] : llvm::zip_equal(stages, rows))
-      if (!readStage(op, dyn_cast<DenseI64ArrayAttr>(loops)))
-        return std::nullopt;
-    for (auto [size, tile] : llvm::zip_equal(schedule.sizes, schedule.tiles))
-      if (size < 0 || tile < 1 || tile > std::max<int64_t>(size, 1))
-        return std::nullopt;
-    for (size_t row = 0; row < schedule.sizes.size(); ++row)
-      schedule.extent *= schedule.getTileCount(row);
-    return std::move(schedule);
-  }
-
-private:
-  bool readStage(linalg::GenericOp op, DenseI64ArrayAttr loops) {
+/// Nothing if the attribute is not the schedule of the function.
+static std::optional<KernelSchedule> read(func::FuncOp func,
+                                          DictionaryAttr attr) {
+  KernelSchedule schedule;
+  schedule.scalar = func->hasAttr(kReferenceAttr);
+  auto rows = attr.getAs<ArrayAttr>(kRows);
+  auto tiles = attr.getAs<DenseI64ArrayAttr>(kTiles);
+  auto grain = attr.getAs<IntegerAttr>(kGrain);
+  auto inPlace = attr.getAs<DenseI64ArrayAttr>(kInPlace);
+  auto stages = func.getOps<linalg::GenericOp>();
+  if (!rows || !tiles || !grain || !inPlace ||
+      static_cast<size_t>(llvm::range_size(stages)) != rows.size())
+    return std::nullopt;
+  schedule.tiles = SmallVector<int64_t>(tiles.asArrayRef());
+  schedule.sizes.assign(schedule.tiles.size(), -1);
+  schedule.grain = grain.getInt();
+  schedule.inPlace = SmallVector<int64_t>(inPlace.asArrayRef());
+  for (auto [op, numbers] : llvm::zip_equal(stages, rows)) {
     StageSchedule stage{op, op.getStaticLoopRanges(), {}};
+    auto loops = dyn_cast<DenseI64ArrayAttr>(numbers);
     if (!loops || loops.size() != static_cast<int64_t>(stage.sizes.size()))
-      return false;
+      return std::nullopt;
     for (auto [row, size] : llvm::zip_equal(loops.asArrayRef(), stage.sizes)) {
       stage.rows.push_back(static_cast<int>(row));
       if (row < 0)
         continue;
       if (row >= static_cast<int64_t>(schedule.sizes.size()))
-        return false;
+        return std::nullopt;
       // All loops along a row are cut alike.
       int64_t &known = schedule.sizes[row];
       if (known >= 0 && known != size)
-        return false;
+        return std::nullopt;
       known = size;
     }
     schedule.stages.push_back(std::move(stage));
-    return true;
   }
-
-  func::FuncOp func;
-  DictionaryAttr attr;
-  KernelSchedule schedule;
-};
-
-} // namespace
+  for (auto [size, tile] : llvm::zip_equal(schedule.sizes, schedule.tiles))
+    if (size < 0 || tile < 1 || tile > std::max<int64_t>(size, 1))
+      return std::nullopt;
+  schedule.extent = llvm::product_of(schedule.getTileCounts());
+  return schedule;
+}
 
 void writeSchedule(func::FuncOp func, const KernelSchedule &schedule) {
   Builder b(func.getContext());
@@ -95,7 +78,7 @@ FailureOr<KernelSchedule> readSchedule(func::FuncOp func) {
   auto attr = func->getAttrOfType<DictionaryAttr>(kScheduleAttr);
   if (!attr)
     return func.emitError("the kernel has no schedule: run --lower-clusters");
-  std::optional<KernelSchedule> schedule = Reader(func, attr).read();
+  std::optional<KernelSchedule> schedule = read(func, attr);
   if (!schedule)
     return func.emitError("the kernel's schedule is not one of its stages");
   return std::move(*schedule);

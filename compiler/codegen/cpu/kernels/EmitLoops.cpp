@@ -4,23 +4,41 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Turns a kernel's function on tensors into one on flat buffers:
+//
+//   func @k(%in0: memref<Nxf32>, ..., %out0: memref<Nxf32>, %begin, %end)
+//
+// All buffers are dense and row-major, so a view is its source with other
+// strides. The parallel loop runs from begin to end. Inside it each stage is a
+// nest of loops, one of which runs over vectors if the stage's ops allow it.
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/EmitLoops.h"
-
+#include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/cpu/kernels/EmitStage.h"
 #include "compiler/codegen/kernels/EmitBody.h"
+#include "compiler/crash/Place.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace partita::codegen {
 
+#define GEN_PASS_DEF_EMITKERNELLOOPSPASS
+#include "compiler/codegen/cpu/Passes.h.inc"
+
 namespace {
 
+/// Appends the kernel to `target` under the same name.
 class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, const KernelSchedule &schedule,
@@ -74,8 +92,8 @@ private:
     if (rows.empty())
       rows.assign(type.getRank(), -1);
     context.buffers[tensor] = {
-        memref,
-        getDenseStrides(tileShape.empty() ? type.getShape() : tileShape), rows};
+        memref, computeStrides(tileShape.empty() ? type.getShape() : tileShape),
+        rows};
   }
 
   /// Makes what lives as long as the kernel: tables and temporaries.
@@ -110,11 +128,9 @@ private:
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     auto loop = scf::ForOp::create(b, loc, begin, end, one);
     b.setInsertionPoint(loop.getBody()->getTerminator());
-    SmallVector<int64_t> counts;
-    for (size_t row = 0; row < schedule.sizes.size(); ++row)
-      counts.push_back(schedule.getTileCount(row));
-    context.rowStarts = emitDigits(b, loc, loop.getInductionVar(), counts);
-    context.rowCounts.resize(counts.size());
+    context.rowStarts =
+        emitDigits(b, loc, loop.getInductionVar(), schedule.getTileCounts());
+    context.rowCounts.resize(schedule.sizes.size());
     for (auto [row, start] : llvm::enumerate(context.rowStarts)) {
       int64_t tile = schedule.tiles[row], size = schedule.sizes[row];
       Value length = arith::ConstantIndexOp::create(b, loc, tile);
@@ -133,11 +149,26 @@ private:
   int tables = 0;
 };
 
+class EmitKernelLoopsPass
+    : public impl::EmitKernelLoopsPassBase<EmitKernelLoopsPass> {
+public:
+  using EmitKernelLoopsPassBase::EmitKernelLoopsPassBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      crash::AtNode at(kernel.getLoc());
+      FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+      if (failed(schedule))
+        return signalPassFailure();
+      KernelEmitter(kernel, *schedule, module).emit();
+      if (kernel->hasAttr(kReferenceAttr))
+        module->setAttr(kReferenceAttr, UnitAttr::get(&getContext()));
+      kernel.erase();
+    }
+  }
+};
+
 } // namespace
-
-void emitLoops(func::FuncOp kernel, const KernelSchedule &schedule,
-               ModuleOp target) {
-  KernelEmitter(kernel, schedule, target).emit();
-}
-
 } // namespace partita::codegen

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/cpu/kernels/EmitStage.h"
+
 #include "compiler/codegen/kernels/EmitBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -241,11 +243,9 @@ private:
       place(b, loop, constant(b, 0));
       emitParallel(b, depth + 1);
     } else {
-      emitFor(b, loop, constant(b, 0), count, 1, {},
-              [&](OpBuilder &inner, ValueRange) {
-                emitParallel(inner, depth + 1);
-                return SmallVector<Value>();
-              });
+      emitPiece(
+          b, loop, constant(b, 0), count, 1,
+          [&](OpBuilder &inner, int64_t) { emitParallel(inner, depth + 1); });
     }
   }
 

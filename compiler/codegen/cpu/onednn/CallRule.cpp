@@ -35,13 +35,6 @@ double roundToLanes(double count, int64_t lanes) {
   return count <= lanes ? lanes : std::ceil(count / lanes) * lanes;
 }
 
-double product(ArrayRef<int64_t> sizes) {
-  double result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
 bool isDense(const StridedView &view) {
   int64_t stride = 1;
   for (size_t dim = view.shape.size(); dim-- > 0;) {

@@ -29,8 +29,6 @@ const CallRule *getRule(mlir::Operation *op);
 /// Rounds `count` up to whole vectors, to at least one vector.
 double roundToLanes(double count, int64_t lanes);
 
-double product(llvm::ArrayRef<int64_t> sizes);
-
 /// Whether the view is dense and row-major in the order of its own dimensions.
 /// The library is slow if the input and the result of an image op have
 /// different orders of dimensions in memory.

@@ -44,19 +44,22 @@ bool readsPlanes(nn::ConvOp conv) {
 }
 
 /// A first addition of one number a channel is the bias, of floats.
-void takeBias(CallMatcher &call, nn::ConvOp conv) {
+plan::ViewAttr takeBias(CallMatcher &call, nn::ConvOp conv) {
   if (nn::multipliesIntegers(conv) || call.postOps.empty() ||
       call.postOps[0].kind != plan::PostOpKind::add || !call.postOps[0].operand)
-    return;
+    return {};
   const StridedView &view = *call.postOps[0].operand;
+  if (!call.isInput(view.base))
+    return {};
   for (auto [dim, stride] : llvm::enumerate(view.strides))
     if (dim != 1 && view.shape[dim] != 1 && stride != 0)
-      return;
+      return {};
   if (view.strides[1] == 0 && view.shape[1] != 1)
-    return;
-  call.bias =
-      StridedView(view.base, {{view.shape[1]}, {view.strides[1]}, view.offset});
+    return {};
+  plan::ViewAttr bias = call.toAttr(StridedView(
+      view.base, {{view.shape[1]}, {view.strides[1]}, view.offset}));
   call.postOps.erase(call.postOps.begin());
+  return bias;
 }
 
 bool matchConv(CallMatcher &call, Operation *root) {
@@ -73,13 +76,13 @@ bool matchConv(CallMatcher &call, Operation *root) {
     return false;
   call.permuteOutput(order);
   call.operands = {x->permute(order), *weights};
-  call.takeWindows(conv);
-  takeBias(call, conv);
+  plan::ViewAttr bias = takeBias(call, conv);
   takeSum(call);
-  call.winograd = conv->hasAttr(nn::kWinogradAttr) &&
-                  llvm::none_of(call.postOps, [](const PostOp &postOp) {
-                    return postOp.operand.has_value();
-                  });
+  const bool winograd = conv->hasAttr(nn::kWinogradAttr) &&
+                        llvm::none_of(call.postOps, [](const PostOp &postOp) {
+                          return postOp.operand.has_value();
+                        });
+  call.details = describeConv(conv, winograd, bias);
   return true;
 }
 
@@ -138,39 +141,40 @@ bool isDw(Operation *op) {
 }
 
 /// The order of an image's dimensions that has the channels second.
-template <typename Op> SmallVector<int64_t> getOrder(Op conv) {
-  return getChannelsFirst(static_cast<int64_t>(conv.getStrides().size()) + 2,
-                          /*last=*/true);
+SmallVector<int64_t> getOrder(const StridedView &image) {
+  return getChannelsFirst(image.shape.size(), /*last=*/true);
+}
+
+/// Takes two operands of a derivative, with nothing behind it. Images have
+/// their channels last, as the first operand has, and become [N, C, spatial..].
+template <typename Op>
+bool matchDerivative(CallMatcher &call, Op conv, Value first, Value second) {
+  std::optional<StridedView> left = call.operand(first),
+                             right = call.operand(second);
+  if (conv.getLayout() != nn::ImageLayout::channels_last || !left || !right ||
+      !isDense(call.output) || !isDense(*left) || !isDense(*right) ||
+      !call.postOps.empty())
+    return false;
+  call.operands = {left->permute(getOrder(*left)), *right};
+  call.details = describeConv(conv);
+  return true;
 }
 
 bool matchDx(CallMatcher &call, Operation *root) {
   auto conv = cast<nn::ConvDxOp>(root);
   call.kind = plan::CallKind::conv_dx;
-  std::optional<StridedView> dy = call.operand(conv.getDy()),
-                             weights = call.operand(conv.getWeights());
-  if (conv.getLayout() != nn::ImageLayout::channels_last || !dy || !weights ||
-      !isDense(call.output) || !isDense(*dy) || !isDense(*weights) ||
-      !call.postOps.empty())
+  if (!matchDerivative(call, conv, conv.getDy(), conv.getWeights()))
     return false;
-  const SmallVector<int64_t> order = getOrder(conv);
-  call.permuteOutput(order);
-  call.operands = {dy->permute(order), *weights};
-  call.takeWindows(conv);
+  call.permuteOutput(getOrder(call.output));
   return true;
 }
 
 bool matchDw(CallMatcher &call, Operation *root) {
   auto conv = cast<nn::ConvDwOp>(root);
   call.kind = plan::CallKind::conv_dw;
-  std::optional<StridedView> x = call.operand(conv.getX()),
-                             dy = call.operand(conv.getDy());
-  if (conv.getLayout() != nn::ImageLayout::channels_last || !x || !dy ||
-      !isDense(call.output) || !isDense(*x) || !isDense(*dy) ||
-      !call.postOps.empty())
+  if (!matchDerivative(call, conv, conv.getX(), conv.getDy()))
     return false;
-  const SmallVector<int64_t> order = getOrder(conv);
-  call.operands = {x->permute(order), dy->permute(order)};
-  call.takeWindows(conv);
+  call.operands[1] = call.operands[1].permute(getOrder(call.operands[1]));
   return true;
 }
 
@@ -184,11 +188,12 @@ CallWork getWork(ArrayRef<int64_t> strides, RankedTensorType weights,
                  RankedTensorType y, int64_t groups, int64_t lanes) {
   CallWork work;
   const double out = weights.getDimSize(0), in = weights.getDimSize(1),
-               taps = product(weights.getShape().drop_front(2)),
+               taps = llvm::product_of(weights.getShape().drop_front(2), 1.0),
                pixels = countPixels(y, weights),
                images = std::max<double>(y.getDimSize(0), 1),
                side = std::sqrt(pixels / images),
-               stride = std::pow(product(strides), 1.0 / strides.size());
+               stride = std::pow(llvm::product_of(strides, 1.0),
+                                 1.0 / strides.size());
   const bool depthwise = isDepthwise(weights, groups);
   const double padded =
       roundToLanes(depthwise ? out : out / static_cast<double>(groups), lanes);

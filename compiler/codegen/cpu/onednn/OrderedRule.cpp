@@ -28,13 +28,10 @@ SmallVector<int64_t> groupAround(int64_t dim, ArrayRef<int64_t> shape) {
 
 /// Takes operands as they lie, and gives the result so.
 bool matchOrdered(CallMatcher &call, Operation *root) {
-  if (call.getOpCount() != 1)
+  if (!call.isAlone())
     return false;
-  for (Value value : root->getOperands()) {
+  for (Value value : root->getOperands())
     call.operands.push_back(StridedView::dense(value));
-    if (!call.isInput(value))
-      return false;
-  }
   if (auto topK = dyn_cast<nn::TopKOp>(root)) {
     call.kind = plan::CallKind::top_k;
     call.details = plan::TopKAttr::get(root->getContext(), topK.getLargest());
@@ -65,12 +62,9 @@ bool isOrdered(Operation *op) {
   return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp, nn::UpdateSliceOp>(op);
 }
 
-bool takesOrdered(Operation *, Value) { return true; }
-
 } // namespace
 
 const CallRule kOrderedRule = {.isRoot = isOrdered,
-                               .takes = takesOrdered,
                                .match = matchOrdered,
                                .onlyByLibrary = true,
                                .counts32 = false};

@@ -12,13 +12,6 @@ using namespace mlir;
 namespace partita::codegen::onednn {
 namespace {
 
-/// Whether the call is this op, which reads inputs as they lie.
-bool isAlone(const CallMatcher &call, Operation *root) {
-  return call.getOpCount() == 1 &&
-         llvm::all_of(root->getOperands(),
-                      [&](Value value) { return call.isInput(value); });
-}
-
 /// The dimensions before the last one as one.
 SmallVector<int64_t> rowShape(Value value) {
   RankedTensorType type = nn::getTensorType(value);
@@ -35,7 +28,7 @@ StridedView expertsOf(Value value) {
 }
 
 bool matchPackedDot(CallMatcher &call, Operation *root) {
-  if (!isAlone(call, root))
+  if (!call.isAlone())
     return false;
   auto dot = cast<nn::PackedDotOp>(root);
   call.kind = plan::CallKind::packed_dot;
@@ -56,7 +49,7 @@ bool matchPackedDot(CallMatcher &call, Operation *root) {
 /// The matrices may be transposed on the way: the call reads them as they lie.
 bool matchExpertDot(CallMatcher &call, Operation *root) {
   auto dot = cast<nn::ExpertDotOp>(root);
-  if (!isAlone(call, root)) {
+  if (!call.isAlone()) {
     auto turned = dot.getWeights().getDefiningOp<nn::TransposeOp>();
     if (call.getOpCount() != 2 || !turned ||
         turned.getPermutation() != ArrayRef<int64_t>({0, 2, 1}) ||
@@ -74,7 +67,7 @@ bool matchExpertDot(CallMatcher &call, Operation *root) {
 }
 
 bool matchExpertOuter(CallMatcher &call, Operation *root) {
-  if (!isAlone(call, root))
+  if (!call.isAlone())
     return false;
   auto outer = cast<nn::ExpertOuterOp>(root);
   call.kind = plan::CallKind::expert_outer;
@@ -88,22 +81,17 @@ template <typename Op> bool isFloatProduct(Operation *op) {
   return dot && dot.getType().getElementType().isF32();
 }
 
-bool takesAny(Operation *, Value) { return true; }
-
 } // namespace
 
 const CallRule kPackedDotRule = {.isRoot = isFloatProduct<nn::PackedDotOp>,
-                                 .takes = takesAny,
                                  .match = matchPackedDot,
                                  .onlyByLibrary = true};
 
 const CallRule kExpertOuterRule = {.isRoot = isFloatProduct<nn::ExpertOuterOp>,
-                                   .takes = takesAny,
                                    .match = matchExpertOuter,
                                    .onlyByLibrary = true};
 
 const CallRule kExpertDotRule = {.isRoot = isFloatProduct<nn::ExpertDotOp>,
-                                 .takes = takesAny,
                                  .match = matchExpertDot,
                                  .onlyByLibrary = true};
 

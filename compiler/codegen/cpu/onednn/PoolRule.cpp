@@ -41,7 +41,7 @@ CallWork getPoolWork(Operation *root, analysis::Rates &, int64_t lanes) {
   CallWork work;
   RankedTensorType y = nn::getTensorType(op.getResult());
   const int64_t rank = y.getRank();
-  double taps = product(op.getWindow());
+  double taps = llvm::product_of(op.getWindow(), 1.0);
   const bool last = op.getWindow()[rank - 1] == 1;
   double channels = y.getDimSize(last ? rank - 1 : 1);
   double pixels = y.getNumElements() / std::max(channels, 1.0);

@@ -90,7 +90,7 @@ bool matchConv(CallMatcher &call, Operation *root) {
                        conv.getLayout() == nn::ImageLayout::channels_last);
   call.permuteOutput(order);
   call.operands = {x->permute(order), *weights};
-  call.takeWindows(conv);
+  call.details = describeConv(conv);
   return true;
 }
 
@@ -134,10 +134,12 @@ bool computes(const CallMatcher &call) {
                       result = getTensor(call.output);
   if (call.kind == plan::CallKind::pool_max ||
       call.kind == plan::CallKind::pool_avg) {
+    auto window = cast<plan::PoolAttr>(call.details);
     rules::Pool pool;
     return !rules::describePool(
-        {left, result, call.kind == plan::CallKind::pool_avg, call.includePad,
-         call.window, call.strides, call.dilations, call.padsLow, call.padsHigh,
+        {left, result, call.kind == plan::CallKind::pool_avg,
+         window.getIncludePad(), window.getWindow(), window.getStrides(),
+         window.getDilations(), window.getPadsLow(), window.getPadsHigh(),
          !postOps.empty()},
         pool);
   }
@@ -153,10 +155,12 @@ bool computes(const CallMatcher &call) {
                                      attention);
   }
   if (call.kind == plan::CallKind::conv) {
+    auto window = cast<plan::ConvAttr>(call.details);
     rules::Conv conv;
-    return !rules::describeConv({left, right, result, call.strides,
-                                 call.dilations, call.padsLow, call.padsHigh,
-                                 call.groups, postOps},
+    return !rules::describeConv({left, right, result, window.getStrides(),
+                                 window.getDilations(), window.getPadsLow(),
+                                 window.getPadsHigh(), window.getGroups(),
+                                 postOps},
                                 conv);
   }
   rules::Matmul matmul;

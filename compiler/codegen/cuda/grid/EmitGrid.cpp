@@ -50,7 +50,7 @@ private:
     auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
     KernelBuffer buffer;
     buffer.memref = memref;
-    buffer.strides = getDenseStrides(shape);
+    buffer.strides = computeStrides(shape);
     buffer.rows.assign(shape.size(), -1);
     context.buffers.buffers[tensor] = buffer;
   }

@@ -86,7 +86,7 @@ static int64_t getBytes(Value tensor) {
 static int64_t getAlignedStep(Value tensor, AffineMap map, unsigned loop,
                               int64_t width) {
   const SmallVector<int64_t> strides =
-      getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape());
+      computeStrides(cast<RankedTensorType>(tensor.getType()).getShape());
   int64_t first = 0, step = getAddressStep(strides, map, loop);
   for (unsigned other = 0; other < map.getNumDims(); ++other)
     if (other != loop && getAddressStep(strides, map, other) % width != 0)
@@ -144,7 +144,7 @@ static bool runsAlongRows(const StageSchedule &stage) {
       continue;
     auto type = cast<RankedTensorType>(operand->get().getType());
     int64_t step =
-        getAddressStep(getDenseStrides(type.getShape()),
+        getAddressStep(computeStrides(type.getShape()),
                        op.getMatchingIndexingMap(operand), loops.back());
     if (step != 0 && step != 1)
       return false;

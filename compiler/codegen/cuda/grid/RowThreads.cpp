@@ -84,7 +84,7 @@ KernelBuffer RowThreads::allocate(OpBuilder &b, Location loc,
   buffer.memref = declareShared(b, loc, target,
                                 (kernel + "_shared" + Twine(buffers++)).str(),
                                 size * rows, element);
-  buffer.strides = getDenseStrides(shape);
+  buffer.strides = computeStrides(shape);
   buffer.rows.assign(shape.size(), -1);
   if (rows > 1) {
     Value which = arith::DivUIOp::create(b, loc, thread,

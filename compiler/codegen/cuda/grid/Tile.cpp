@@ -32,7 +32,7 @@ static SmallVector<int64_t> getRowSteps(const KernelSchedule &kernel,
                                         const StageSchedule &stage,
                                         Value tensor, AffineMap map) {
   const SmallVector<int64_t> strides =
-      getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape());
+      computeStrides(cast<RankedTensorType>(tensor.getType()).getShape());
   SmallVector<int64_t> steps(kernel.sizes.size());
   for (auto [loop, row] : llvm::enumerate(stage.rows))
     if (row >= 0)

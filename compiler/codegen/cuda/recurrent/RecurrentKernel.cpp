@@ -180,7 +180,7 @@ private:
   void addArray(Value tensor, Value memref) {
     arrays[tensor] = {
         memref,
-        getDenseStrides(cast<RankedTensorType>(tensor.getType()).getShape())};
+        computeStrides(cast<RankedTensorType>(tensor.getType()).getShape())};
   }
 
   Value equal(Value a, int64_t value) {
