@@ -28,10 +28,6 @@
 
 namespace partita::schedule {
 
-static UnitOrders orderInterleaved(const ScheduleProblem &problem) {
-  return orderOneByOne(problem, "interleaved", /*ahead=*/2);
-}
-
 const ScheduleKind kInterleaved = {
     .name = "interleaved",
     .summary = "1f1b with two stages a device, in turn, so that "
@@ -39,6 +35,8 @@ const ScheduleKind kInterleaved = {
     .isForTraining = true,
     .stagesPerDevice = 2,
     .microBatches = getTwoPerDevice,
-    .order = orderInterleaved};
+    .order = [](const ScheduleProblem &problem) {
+      return orderOneByOne(problem, "interleaved", /*ahead=*/2);
+    }};
 
 } // namespace partita::schedule

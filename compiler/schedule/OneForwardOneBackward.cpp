@@ -27,16 +27,14 @@
 
 namespace partita::schedule {
 
-static UnitOrders orderOneForwardOneBackward(const ScheduleProblem &problem) {
-  return orderOneByOne(problem, "1f1b", /*ahead=*/2);
-}
-
 const ScheduleKind kOneForwardOneBackward = {
     .name = "1f1b",
     .summary = "each backward as soon as it can be computed, so "
                "that few micro-batches are held",
     .isForTraining = true,
     .microBatches = getTwoPerStage,
-    .order = orderOneForwardOneBackward};
+    .order = [](const ScheduleProblem &problem) {
+      return orderOneByOne(problem, "1f1b", /*ahead=*/2);
+    }};
 
 } // namespace partita::schedule

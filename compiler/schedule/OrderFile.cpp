@@ -223,9 +223,8 @@ private:
   using Key = std::tuple<int, int, char>;
 
   bool enter(const Cell &cell, const OrderAction &action) {
-    const std::string_view parts = action.kind == 'B' ? "IW" : "";
     const std::string kinds =
-        parts.empty() ? std::string(1, action.kind) : std::string(parts);
+        action.kind == 'B' ? "IW" : std::string(1, action.kind);
     for (char kind : kinds) {
       auto [it, isNew] =
           known.try_emplace(Key(action.stage, action.microBatch, kind), action);

@@ -13,26 +13,6 @@
 #include <utility>
 
 namespace partita::schedule {
-namespace {
-
-int &unitOfPhase(PipelineStage &stage, Phase phase) {
-  switch (phase) {
-  case Phase::prologue:
-    return stage.prologue;
-  case Phase::forward:
-    return stage.forward;
-  case Phase::backward:
-  case Phase::input_gradients:
-    return stage.backward;
-  case Phase::weight_gradients:
-    return stage.weights;
-  case Phase::update:
-    break;
-  }
-  return stage.update;
-}
-
-} // namespace
 
 Pipeline getPipeline(const ScheduleProblem &problem) {
   Pipeline pipeline;
@@ -49,11 +29,14 @@ Pipeline getPipeline(const ScheduleProblem &problem) {
     }
   for (int s = 0; s < count; ++s) {
     const ScheduleStage &stage = problem.stages[s];
-    if (stage.phase == Phase::forward)
-      continue;
     for (PipelineStage &of : stages)
-      if (of.number == stage.number)
-        unitOfPhase(of, stage.phase) = s;
+      if (of.number == stage.number) {
+        if (stage.phase == Phase::weight_gradients)
+          of.weights = s;
+        else if (stage.phase == Phase::backward ||
+                 stage.phase == Phase::input_gradients)
+          of.backward = s;
+      }
   }
   return pipeline;
 }
@@ -64,24 +47,26 @@ bool isTrained(const ScheduleProblem &problem) {
       [](const ScheduleStage &stage) { return stage.phase == Phase::update; });
 }
 
+/// Whether each device has as many stages, where a placement puts them.
+static bool isPlaced(const Pipeline &pipeline, Placement placement) {
+  const size_t p = pipeline.devices.size();
+  if (p == 0 || pipeline.stages.size() % p != 0)
+    return false;
+  for (size_t s = 0; s < pipeline.stages.size(); ++s)
+    if (pipeline.stages[s].device !=
+        pipeline.devices[placeStage(placement, s, p)])
+      return false;
+  return true;
+}
+
 int Pipeline::countLaps() const {
-  const size_t p = devices.size();
-  if (p == 0 || stages.size() % p != 0)
-    return 0;
-  for (size_t s = 0; s < stages.size(); ++s)
-    if (stages[s].device != devices[s % p])
-      return 0;
-  return static_cast<int>(stages.size() / p);
+  return isPlaced(*this, Placement::lap)
+             ? static_cast<int>(stages.size() / devices.size())
+             : 0;
 }
 
 bool Pipeline::isV() const {
-  const size_t p = devices.size();
-  if (p == 0 || stages.size() != 2 * p)
-    return false;
-  for (size_t s = 0; s < stages.size(); ++s)
-    if (stages[s].device != devices[s < p ? s : 2 * p - 1 - s])
-      return false;
-  return true;
+  return stages.size() == 2 * devices.size() && isPlaced(*this, Placement::v);
 }
 
 OrderWriter::OrderWriter(const ScheduleProblem &problem,

@@ -22,12 +22,13 @@
 
 namespace partita::schedule {
 
-/// A stage of the model, by phase: stages of the problem; -1: it has no unit of
-/// that phase. A backward that is not split is `backward` alone.
+/// A stage of the model, by phase of micro-batches: stages of the problem; -1:
+/// it has no unit of that phase. A backward that is not split is `backward`
+/// alone.
 struct PipelineStage {
   int number = -1; ///< the model's
   int device = 0;
-  int prologue = -1, forward = -1, backward = -1, weights = -1, update = -1;
+  int forward = -1, backward = -1, weights = -1;
 };
 
 struct Pipeline {

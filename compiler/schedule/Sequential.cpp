@@ -37,11 +37,9 @@ static UnitOrders orderSequential(const ScheduleProblem &problem) {
 }
 
 /// Nothing overlaps: more micro-batches gain nothing.
-static int getSequentialMicroBatches(int, int) { return 1; }
-
 const ScheduleKind kSequential = {.name = "sequential",
                                   .summary = "one device at a time",
-                                  .microBatches = getSequentialMicroBatches,
+                                  .microBatches = [](int, int) { return 1; },
                                   .order = orderSequential};
 
 } // namespace partita::schedule

@@ -25,10 +25,6 @@
 
 namespace partita::schedule {
 
-static UnitOrders orderZeroBubbleH1(const ScheduleProblem &problem) {
-  return orderOneByOne(problem, "zb_h1", /*ahead=*/1);
-}
-
 const ScheduleKind kZeroBubbleH1 = {
     .name = "zb_h1",
     .summary = "1f1b, with gradients of weights where devices "
@@ -36,6 +32,8 @@ const ScheduleKind kZeroBubbleH1 = {
     .isForTraining = true,
     .splitsBackward = true,
     .microBatches = getTwoPerStage,
-    .order = orderZeroBubbleH1};
+    .order = [](const ScheduleProblem &problem) {
+      return orderOneByOne(problem, "zb_h1", /*ahead=*/1);
+    }};
 
 } // namespace partita::schedule
