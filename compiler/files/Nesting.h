@@ -1,4 +1,4 @@
-//===- Nesting.h - How deep the brackets of a text go -----------*- C++ -*-===//
+//===- Nesting.h - The brackets of a text -----------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,6 +47,16 @@ enum class Syntax {
 /// more than kMostOperators; nothing if that is nowhere. Strings and comments
 /// do not count.
 std::optional<std::string> findDeepNesting(llvm::StringRef text, Syntax syntax);
+
+struct OpenBracket {
+  int line, column; ///< of the bracket that is not closed, from 1
+  std::string message;
+};
+
+/// The innermost bracket, [ or {, that is open where the text ends or where a
+/// bracket of the other kind closes. LLVM's parser says of neither what is
+/// missing, as it goes on with whatever stands on the next line.
+std::optional<OpenBracket> findOpenBracket(llvm::StringRef yaml);
 
 } // namespace partita::files
 

@@ -7,11 +7,11 @@
 
 #include "compiler/model/PartitionFile.h"
 
+#include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
 #include "compiler/model/ByteSize.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/NodeNames.h"
-#include "compiler/model/OpenBrackets.h"
 #include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
@@ -88,7 +88,7 @@ private:
     failedAlready = true;
     // Whatever is wrong behind a bracket that nothing closes is wrong because
     // of that.
-    if (std::optional<OpenBracket> open = findOpenBracket(text))
+    if (std::optional<files::OpenBracket> open = files::findOpenBracket(text))
       error(open->line, open->column, open->message);
     else
       error(line, column, message);
