@@ -148,20 +148,25 @@ private:
                           size_t most = SIZE_MAX) {
     if (isa<yaml::ScalarNode>(node))
       return readText(node, texts.emplace_back());
-    auto *list = dyn_cast<yaml::SequenceNode>(node);
-    if (!list)
-      return fail(node, "expected a list, e.g. [\"/conv1/*\", \"/pool1\"]");
-    for (yaml::Node &item : *list)
-      if (texts.size() == most)
-        return failTooMany(item, most);
-      else if (failed(readText(&item, texts.emplace_back())))
-        return failure();
-    return success(!failedAlready);
+    return eachItem(
+        node, "a list, e.g. [\"/conv1/*\", \"/pool1\"]", most,
+        [&](yaml::Node *item) { return readText(item, texts.emplace_back()); });
   }
 
-  LogicalResult failTooMany(yaml::Node &item, size_t most) {
-    return fail(&item, "there are more than " + std::to_string(most) +
-                           " entries in this list");
+  LogicalResult eachItem(yaml::Node *node, const std::string &expected,
+                         size_t most,
+                         llvm::function_ref<LogicalResult(yaml::Node *)> read) {
+    auto *list = dyn_cast<yaml::SequenceNode>(node);
+    if (!list)
+      return fail(node, "expected " + expected);
+    size_t count = 0;
+    for (yaml::Node &item : *list) {
+      if (count++ == most)
+        return fail(&item, "there are more than " + std::to_string(most) +
+                               " entries in this list");
+      PARTITA_TRY(read(&item));
+    }
+    return success(!failedAlready);
   }
 
   LogicalResult eachEntry(
@@ -219,8 +224,13 @@ private:
       return readInteger(value, 1, file.microBatches.emplace());
     if (key.text == "memory")
       return readBytes(value, file.memory);
-    if (key.text == "stages")
-      return readStages(value);
+    if (key.text == "stages") {
+      file.stages.emplace();
+      return eachItem(value, "the blocks of each stage, e.g. [[B1], [B2]]",
+                      kMostStages, [&](yaml::Node *item) {
+                        return readTexts(item, file.stages->emplace_back());
+                      });
+    }
     if (key.text == "mesh")
       return eachEntry(value, [&](const FileText &name, yaml::Node *size) {
         if (file.mesh.size() == kMostAxes)
@@ -268,19 +278,9 @@ private:
     }
     if (key.text == "devices") {
       file.devicesAt = place(value);
-      auto *list = dyn_cast<yaml::SequenceNode>(value);
-      if (!list)
-        return fail(value, "expected the device of each stage, e.g. [0, 1]");
-      for (yaml::Node &item : *list)
-        if (file.devices.size() == kMostNamedDevices)
-          return failTooMany(item, kMostNamedDevices);
-        else if (failed(readInteger(&item, 0, file.devices.emplace_back())))
-          return failure();
-        else if (file.devices.back() >= dist::kMostDevices)
-          return fail(&item, "device " + std::to_string(file.devices.back()) +
-                                 " is beyond the last possible one, " +
-                                 std::to_string(dist::kMostDevices - 1));
-      return success(!failedAlready);
+      return eachItem(value, "the device of each stage, e.g. [0, 1]",
+                      kMostNamedDevices,
+                      [&](yaml::Node *item) { return readDevice(item); });
     }
     static const SmallVector<StringRef> keys = {
         "blocks",  "begin_blocks", "auto_stage",    "stages",
@@ -291,6 +291,16 @@ private:
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));
+  }
+
+  LogicalResult readDevice(yaml::Node *node) {
+    int64_t &device = file.devices.emplace_back();
+    PARTITA_TRY(readInteger(node, 0, device));
+    if (device >= dist::kMostDevices)
+      return fail(node, "device " + std::to_string(device) +
+                            " is beyond the last possible one, " +
+                            std::to_string(dist::kMostDevices - 1));
+    return success();
   }
 
   LogicalResult readSchedule(yaml::Node *node) {
@@ -327,13 +337,10 @@ private:
   LogicalResult readShard(const FileText &tensors, yaml::Node *node) {
     FileShard &shard = file.shards.emplace_back();
     shard.tensors = tensors;
-    auto *list = dyn_cast<yaml::SequenceNode>(node);
-    if (!list)
-      return fail(node, "expected an entry for each dimension, e.g. [tensor, "
-                        "null]");
-    for (yaml::Node &item : *list)
-      PARTITA_TRY(readShardDim(&item, shard.dims.emplace_back()));
-    return success(!failedAlready);
+    return eachItem(node, "an entry for each dimension, e.g. [tensor, null]",
+                    SIZE_MAX, [&](yaml::Node *item) {
+                      return readShardDim(item, shard.dims.emplace_back());
+                    });
   }
 
   /// null, an axis, a list of axes, or {axis: blocks}.
@@ -356,20 +363,6 @@ private:
         (dim.axes[0].text == "null" || dim.axes[0].text == "~"))
       dim.axes.clear();
     return success();
-  }
-
-  LogicalResult readStages(yaml::Node *value) {
-    auto *list = dyn_cast<yaml::SequenceNode>(value);
-    if (!list)
-      return fail(value, "expected the blocks of each stage, e.g. [[B1], "
-                         "[B2]]");
-    file.stages.emplace();
-    for (yaml::Node &item : *list)
-      if (file.stages->size() == kMostStages)
-        return failTooMany(item, kMostStages);
-      else if (failed(readTexts(&item, file.stages->emplace_back())))
-        return failure();
-    return success(!failedAlready);
   }
 
   /// The block of that name: one may both begin at a node and have globs.
