@@ -7,6 +7,8 @@
 
 #include "compiler/analysis/DimParts.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -16,10 +18,8 @@ namespace partita::analysis {
 /// How many entries of the dimension lie between two of each factor.
 static SmallVector<int64_t> getStrides(const nn::ShardingRule &rule,
                                        ArrayRef<int64_t> factors) {
-  SmallVector<int64_t> strides(factors.size(), 1);
-  for (int64_t i = static_cast<int64_t>(factors.size()) - 2; i >= 0; --i)
-    strides[i] = strides[i + 1] * rule.factors[factors[i + 1]].size;
-  return strides;
+  return computeStrides(llvm::map_to_vector(
+      factors, [&](int64_t factor) { return rule.factors[factor].size; }));
 }
 
 /// A part of size 1 is a factor of size 1, or lies before one.
@@ -94,10 +94,7 @@ std::optional<DimPart> placeParts(const nn::ShardingRule &rule,
 
 /// How many elements lie between two entries of a dimension.
 static int64_t getStride(ArrayRef<int64_t> shape, int64_t dim) {
-  int64_t stride = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    stride *= size;
-  return stride;
+  return ShapedType::getNumElements(shape.drop_front(dim + 1));
 }
 
 /// Dimensions of size 1 between whose entries so many elements lie.

@@ -81,9 +81,12 @@ private:
       const Value from = op->getOperand(0);
       ArrayRef<int64_t> to = nn::getTensorType(value).getShape(),
                         shape = nn::getTensorType(from).getShape();
-      SmallVector<int64_t> index(to.size()), source(shape.size());
-      for (size_t dim = to.size(); dim-- > 0; number /= to[dim])
-        index[dim] = number % to[dim];
+      value = from;
+      if (isa<nn::ReshapeOp>(op))
+        continue; // it has the same number there
+      const SmallVector<int64_t> index =
+          delinearize(number, computeStrides(to));
+      SmallVector<int64_t> source(shape.size());
       if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
         for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
           source[i] = shape[i] == 1 ? 0 : index[dim];
@@ -94,14 +97,7 @@ private:
         for (size_t i = 0; i < index.size(); ++i)
           source[i] = slice.getStarts()[i] + index[i] * slice.getStrides()[i];
       }
-      number = 0;
-      if (isa<nn::ReshapeOp>(op))
-        for (size_t dim = 0; dim < to.size(); ++dim)
-          number = number * to[dim] + index[dim];
-      else
-        for (size_t dim = 0; dim < shape.size(); ++dim)
-          number = number * shape[dim] + source[dim];
-      value = from;
+      number = linearize(source, computeStrides(shape));
     }
     return {value, number};
   }

@@ -229,9 +229,9 @@ static bool isUniformConstant(Attribute value, DimPart part) {
   constexpr int64_t kMostElements = 1 << 20;
   if (dense.getNumElements() > kMostElements)
     return false;
-  int64_t stride = part.inner;
-  for (int64_t size : dense.getType().getShape().drop_front(part.dim + 1))
-    stride *= size;
+  const int64_t stride =
+      part.inner * ShapedType::getNumElements(
+                       dense.getType().getShape().drop_front(part.dim + 1));
   auto elements = dense.getValues<Attribute>();
   for (int64_t i = 0; i < dense.getNumElements(); ++i)
     if (const int64_t entry = i / stride % part.size;
