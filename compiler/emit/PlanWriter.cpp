@@ -565,8 +565,7 @@ private:
     for (auto weight : module.getOps<nn::WeightOp>())
       if (used.contains(weight.getSymName())) {
         stateIndex[weight.getSymName()] = static_cast<int>(states.size());
-        states.push_back(weight);
-        stateSlots.push_back(used[weight.getSymName()]);
+        states.push_back({weight, used[weight.getSymName()]});
       }
   }
 
@@ -584,7 +583,7 @@ private:
 
   Tables<abi::State> writeStates() {
     std::vector<flatbuffers::Offset<abi::State>> tables;
-    for (auto [state, slot] : llvm::zip_equal(states, stateSlots)) {
+    for (auto [state, slot] : states) {
       auto type = cast<RankedTensorType>(state.getType());
       auto role = state->getAttrOfType<StringAttr>(nn::kRoleAttr);
       auto initial = weightIndex.find(state.getSymName());
@@ -610,8 +609,7 @@ private:
 
   ModuleOp module;
   const TrainedModel &trained;
-  std::vector<nn::WeightOp> states;
-  std::vector<plan::SlotOp> stateSlots; ///< one of each
+  std::vector<std::pair<nn::WeightOp, plan::SlotOp>> states; ///< a slot of each
   llvm::StringMap<int> stateIndex;
   const WeightTable &weights;
   const llvm::StringMap<int> &weightIndex;

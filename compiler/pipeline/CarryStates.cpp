@@ -234,8 +234,7 @@ private:
                              IntegerAttr(), IntegerAttr(), zero,
                              /*state=*/true, /*part=*/TypeAttr());
     weight->setAttr(nn::kRoleAttr, b.getStringAttr("carried"));
-    weight->remove();
-    symbols.insert(weight, module.getBody()->begin());
+    symbols.insert(weight);
     auto parameter = nn::ParameterOp::create(
         at, loc, type, FlatSymbolRefAttr::get(weight.getSymNameAttr()),
         b.getUnitAttr());

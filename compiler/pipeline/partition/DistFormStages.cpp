@@ -133,8 +133,7 @@ private:
           kind.empty() ? StringAttr() : builder.getStringAttr(kind));
       if (!own.empty())
         mesh->setAttr(codegen::kTargetAttr, builder.getStringAttr(own));
-      mesh->remove();
-      symbols.insert(mesh, Block::iterator(function));
+      symbols.insert(mesh);
       meshes.push_back(FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
     }
   }

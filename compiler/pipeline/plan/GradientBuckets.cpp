@@ -296,7 +296,6 @@ private:
     made.time.ns = made.time.modelledNs = getNs(bucket.op, bucket.bytes);
     stage.ns += made.time.ns;
     made.inputs = made.outputs = {static_cast<int>(device.values.size())};
-    joined.name = made.label;
     device.values.push_back(std::move(joined));
     return made;
   }

@@ -20,6 +20,7 @@
 #include "dialects/support/Try.h"
 #include "runtime/abi/Text.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/Path.h"
 
 #include <deque>
@@ -68,7 +69,9 @@ public:
     SymbolTable symbols(module);
     // Those for which verifiers look come first.
     builder.setInsertionPointToStart(module.getBody());
-    writeAxes();
+    for (dist::AxisAttr axis : getAxes())
+      plan::AxisOp::create(builder, function.getLoc(), axis.getName(),
+                           axis.getSize());
     writeModel(scheduleName);
     builder.setInsertionPoint(function);
     writePorts();
@@ -361,13 +364,19 @@ private:
   /// How many devices share a stage; or how many replicas of it there are.
   int64_t countDevices(bool replicas) {
     int64_t count = 1;
-    if (!meshes.empty())
-      if (std::optional<ArrayAttr> axes = meshes.begin()->second.getAxes())
-        for (auto axis : axes->getAsRange<dist::AxisAttr>())
-          if (replicas ? axis.getName() == dist::kDataAxis
-                       : axis.getName() != dist::kStageAxis)
-            count *= axis.getSize();
+    for (dist::AxisAttr axis : getAxes())
+      if (replicas ? axis.getName() == dist::kDataAxis
+                   : axis.getName() != dist::kStageAxis)
+        count *= axis.getSize();
     return count;
+  }
+
+  /// Those of the mesh on which every program is executed.
+  SmallVector<dist::AxisAttr> getAxes() {
+    ArrayAttr axes =
+        meshes.empty() ? ArrayAttr() : meshes.begin()->second.getAxesAttr();
+    return axes ? llvm::to_vector(axes.getAsRange<dist::AxisAttr>())
+                : SmallVector<dist::AxisAttr>();
   }
 
   /// What one device would take for a step of all; 0: there is only one device,
@@ -515,19 +524,8 @@ private:
     if (auto mesh = meshes.find(d); mesh != meshes.end())
       if (Attribute target = mesh->second->getAttr(codegen::kTargetAttr))
         program->setAttr(codegen::kTargetAttr, target);
-    program->remove();
-    symbols.insert(program, Block::iterator(function));
+    symbols.insert(program);
     programs.push_back(program);
-  }
-
-  /// The axes of the mesh on which every program is executed.
-  void writeAxes() {
-    if (meshes.empty() || !meshes.begin()->second.getAxes())
-      return;
-    for (auto axis :
-         meshes.begin()->second.getAxes()->getAsRange<dist::AxisAttr>())
-      plan::AxisOp::create(builder, function.getLoc(), axis.getName(),
-                           axis.getSize());
   }
 
   /// All devices, in the order of their numbers.
@@ -538,6 +536,8 @@ private:
       SmallVector<int64_t> coordinate;
     };
     std::map<int64_t, Place> places;
+    const SmallVector<int64_t> strides = computeStrides(llvm::map_to_vector(
+        getAxes(), [](dist::AxisAttr axis) { return axis.getSize(); }));
     for (int64_t d = 0; d < count; ++d) {
       auto it = meshes.find(d);
       if (it == meshes.end()) {
@@ -545,17 +545,9 @@ private:
         continue;
       }
       dist::MeshOp mesh = it->second;
-      SmallVector<int64_t> sizes;
-      if (mesh.getAxes())
-        for (auto axis : mesh.getAxes()->getAsRange<dist::AxisAttr>())
-          sizes.push_back(axis.getSize());
-      for (auto [position, device] : llvm::enumerate(mesh.getDevices())) {
-        SmallVector<int64_t> coordinate(sizes.size());
-        int64_t rest = position;
-        for (size_t axis = sizes.size(); axis-- > 0; rest /= sizes[axis])
-          coordinate[axis] = rest % sizes[axis];
-        places[device] = {d, mesh.getKindAttr(), coordinate};
-      }
+      for (auto [position, device] : llvm::enumerate(mesh.getDevices()))
+        places[device] = {d, mesh.getKindAttr(),
+                          delinearize(position, strides)};
     }
     for (auto &[number, place] : places) {
       auto device = plan::DeviceOp::create(
@@ -565,8 +557,7 @@ private:
           place.coordinate.empty()
               ? DenseI64ArrayAttr()
               : builder.getDenseI64ArrayAttr(place.coordinate));
-      device->remove();
-      symbols.insert(device, Block::iterator(function));
+      symbols.insert(device);
     }
   }
 
@@ -593,8 +584,7 @@ private:
           getProgram(channel.source).getValue(),
           getProgram(channel.target).getValue(), bytesOf(channel), reason,
           static_cast<int64_t>(getTransferNs(channel)));
-      op->remove();
-      symbols.insert(op, Block::iterator(function));
+      symbols.insert(op);
       channels.push_back(op.getSymNameAttr());
     }
   }
@@ -987,10 +977,8 @@ private:
   /// Their places among the axes of the plan.
   SmallVector<int64_t> getAxisNumbers(ArrayAttr axes) {
     SmallVector<int64_t> numbers;
-    ArrayAttr all = meshes.begin()->second.getAxesAttr();
     for (auto name : axes.getAsValueRange<StringAttr>())
-      for (auto [number, axis] :
-           llvm::enumerate(all.getAsRange<dist::AxisAttr>()))
+      for (auto [number, axis] : llvm::enumerate(getAxes()))
         if (axis.getName() == name)
           numbers.push_back(number);
     return numbers;
@@ -1021,8 +1009,7 @@ private:
             getAxisNumbers(collective.getCollectiveAxes()),
             static_cast<int64_t>(work.time.ns), reason,
             getInteger(work.op, "root", 0));
-        op->remove();
-        symbols.insert(op, Block::iterator(function));
+        symbols.insert(op);
         collectives[&work] = op.getSymName().str();
       }
   }

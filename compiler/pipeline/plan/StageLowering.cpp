@@ -28,10 +28,7 @@ Value StageLowering::getSource(Value value) const {
 }
 
 int StageLowering::addValue(LoweredDevice &device, Value value) {
-  DeviceValue added;
-  added.type = dist::getTensorType(value.getType());
-  added.name = nn::getNodeName(value.getLoc());
-  device.values.push_back(added);
+  device.values.push_back({.type = dist::getTensorType(value.getType())});
   return device.values.size() - 1;
 }
 
@@ -57,8 +54,7 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
       builder, constant.getLoc(), "constant", "", constant.getType(),
       StringAttr(), IntegerAttr(), IntegerAttr(), constant.getValue(),
       /*state=*/false, /*part=*/TypeAttr());
-  weight->remove();
-  symbols.insert(weight, module.getBody()->begin());
+  symbols.insert(weight);
   weight.setOrigin(weight.getSymName());
   return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
 }

@@ -38,7 +38,6 @@ struct DeviceValue {
   int sum = -1;                   ///< of which this is a lane
   int64_t lane = 0;
   llvm::SmallVector<int> members; ///< gradients that it joins
-  std::string name;
 };
 
 /// A lowered cluster, a `dist.shard`, a collective or a copy, on values of its
