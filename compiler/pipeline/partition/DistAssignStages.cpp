@@ -46,11 +46,9 @@ public:
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
                 const CostModels &models,
                 const std::vector<std::vector<ClusterTime>> &times,
-                const schedule::ScheduleKind &kind,
-                std::optional<schedule::OrderFile> file, int memoryTry,
-                bool wholeNodes)
+                NamedSchedule named, int memoryTry, bool wholeNodes)
       : function(function), graph(graph), models(models), times(times),
-        kind(kind), file(std::move(file)), memoryTry(memoryTry),
+        named(std::move(named)), kind(*this->named.kind), memoryTry(memoryTry),
         wholeNodes(wholeNodes), builder(function.getContext()),
         devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
@@ -374,19 +372,15 @@ private:
     std::vector<int> placeOf;
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       placeOf.push_back(numberOf[leaders.empty() ? i : leaders[i]]);
-    BalanceMemory memory =
-        estimateHeldMemory(graph, phases, placeOf,
-                           countHeld(phases, stageCount), splitsBackward());
+    BalanceMemory memory = estimateHeldMemory(graph, phases, placeOf,
+                                              countHeld(phases, stageCount),
+                                              named.splitsBackward());
     int64_t perDevice = std::max<int64_t>(
         1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
     if (memoryTry < kLastMemoryTry)
       memory.limit = std::max<int64_t>(1, bytes / perDevice / kLastMemoryTry *
                                               (kLastMemoryTry - memoryTry));
     return memory;
-  }
-
-  bool splitsBackward() const {
-    return file ? file->isSplit : kind.splitsBackward;
   }
 
   /// How many micro-batches each stage will hold by the schedule.
@@ -399,26 +393,21 @@ private:
     for (int64_t stage = 0; stage < count; ++stage)
       chain.deviceOf.push_back(static_cast<int>(getPlace(stage)));
     chain.microBatches = static_cast<int>(getMicroBatches(count));
-    chain.isSplit = splitsBackward();
-    chain.hasLastBackward = chain.isSplit || file;
+    chain.isSplit = named.splitsBackward();
+    chain.hasLastBackward = chain.isSplit || named.file;
     const schedule::ScheduleProblem problem = schedule::makeProblem(chain);
     schedule::UnitOrders orders;
-    if (!file)
+    if (!named.file)
       orders = kind.order(problem);
-    else if (schedule::orderByFile(problem, *file, static_cast<int>(count),
-                                   orders))
+    else if (schedule::orderByFile(problem, *named.file,
+                                   static_cast<int>(count), orders))
       return {one, one, one}; // an error, once the units are there
     return schedule::countHeld(problem, orders);
   }
 
   int64_t getMicroBatches(int64_t stageCount) const {
-    const int64_t standard =
-        kind.microBatches(static_cast<int>(stageCount),
-                          static_cast<int>(std::max<int64_t>(deviceCount, 1)));
-    const bool isWhole =
-        analysis::isWhole(function->getParentOfType<ModuleOp>());
-    return getInteger(function, dist::kMicroBatchesAttr,
-                      isWhole ? 1 : standard);
+    return pipeline::getMicroBatches(function, kind, stageCount,
+                                     std::max<int64_t>(deviceCount, 1));
   }
 
   /// As many as are asked for; else one for each device that stages were given
@@ -643,8 +632,8 @@ private:
   PartitionGraph &graph;
   const CostModels &models;
   const std::vector<std::vector<ClusterTime>> &times;
-  const schedule::ScheduleKind &kind;
-  const std::optional<schedule::OrderFile> file; // if that is a file
+  const NamedSchedule named;
+  const schedule::ScheduleKind &kind; // its
   const int memoryTry;
   const bool wholeNodes;
   Builder builder;
@@ -674,14 +663,10 @@ struct DistAssignStagesPass
            const ClusterNode &node : graph->nodes)
         of.push_back(node.time);
     }
-    const schedule::ScheduleKind *kind = getScheduleKind(function);
-    FailureOr<std::optional<schedule::OrderFile>> file =
-        getScheduleFile(function);
-    if (!kind || failed(file) ||
-        failed(StageAssigner(function, *graph, *models, times, *kind,
-                             std::move(*file), memoryTry, wholeNodes)
-                   .assign()))
-      return failure();
+    auto named = PARTITA_TRY(getSchedule(function));
+    PARTITA_TRY(StageAssigner(function, *graph, *models, times,
+                              std::move(named), memoryTry, wholeNodes)
+                    .assign());
     graph->writePrices();
     return setAlone(function);
   }

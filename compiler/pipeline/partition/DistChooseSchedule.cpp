@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/analysis/Samples.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 
 #include <set>
 
@@ -41,12 +41,9 @@ struct DistChooseSchedulePass
         stages.insert(stage);
         used.insert(devices[stage]);
       }
-    int count = analysis::isWhole(getOperation())
-                    ? 1
-                    : kind->microBatches(static_cast<int>(stages.size()),
-                                         static_cast<int>(used.size()));
     function->setAttr(dist::kMicroBatchesAttr,
-                      builder.getI64IntegerAttr(count));
+                      builder.getI64IntegerAttr(getMicroBatches(
+                          function, *kind, stages.size(), used.size())));
     return success();
   }
 };

@@ -7,8 +7,8 @@
 
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
-#include "compiler/analysis/Samples.h"
 #include "compiler/model/Decision.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/support/Try.h"
 
@@ -53,15 +53,11 @@ private:
     const int64_t devices = std::max<int64_t>(
         getDevices(function).size(), getInteger(function, kDeviceCountAttr, 1));
     const schedule::ScheduleKind *kind = getScheduleKind(function);
-    const int64_t stages =
-        kind && devices > 1 ? devices * kind->stagesPerDevice : devices;
-    const bool isWhole =
-        analysis::isWhole(cast<ModuleOp>(function->getParentOp()));
-    return getInteger(function, dist::kMicroBatchesAttr,
-                      kind && !isWhole
-                          ? kind->microBatches(static_cast<int>(stages),
-                                               static_cast<int>(devices))
-                          : 1);
+    if (!kind)
+      return getInteger(function, dist::kMicroBatchesAttr, 1);
+    return pipeline::getMicroBatches(
+        function, *kind, devices > 1 ? devices * kind->stagesPerDevice : 1,
+        devices);
   }
 
   /// Puts ops into nodes, numbered in the order of their first op.

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/partition/ScheduleFile.h"
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/files/ReadFile.h"
 #include "compiler/model/Decision.h"
 #include "compiler/model/PartitionFile.h"
@@ -75,15 +76,24 @@ FailureOr<schedule::OrderFile> readScheduleFile(func::FuncOp function,
   return file;
 }
 
-FailureOr<std::optional<schedule::OrderFile>>
-getScheduleFile(func::FuncOp function) {
-  auto text = function->getAttrOfType<StringAttr>(kOrdersAttr);
-  if (!text)
-    return std::optional<schedule::OrderFile>();
-  auto file = PARTITA_TRY(
-      parseText(function.getContext(),
-                getString(function, dist::kScheduleAttr, ""), text.getValue()));
-  return std::optional<schedule::OrderFile>(std::move(file));
+FailureOr<NamedSchedule> getSchedule(func::FuncOp function) {
+  NamedSchedule named;
+  if (auto text = function->getAttrOfType<StringAttr>(kOrdersAttr))
+    named.file = PARTITA_TRY(parseText(
+        function.getContext(), getString(function, dist::kScheduleAttr, ""),
+        text.getValue()));
+  named.kind = PARTITA_TRY(getScheduleKind(function));
+  return named;
+}
+
+int64_t getMicroBatches(func::FuncOp function,
+                        const schedule::ScheduleKind &kind, int64_t stages,
+                        int64_t devices) {
+  const bool isWhole = analysis::isWhole(function->getParentOfType<ModuleOp>());
+  return getInteger(function, dist::kMicroBatchesAttr,
+                    isWhole ? 1
+                            : kind.microBatches(static_cast<int>(stages),
+                                                static_cast<int>(devices)));
 }
 
 Location getScheduleFileLoc(func::FuncOp function) {

@@ -33,9 +33,23 @@ std::optional<int64_t> countMicroBatches(llvm::StringRef schedule);
 mlir::FailureOr<schedule::OrderFile>
 readScheduleFile(mlir::func::FuncOp function, llvm::StringRef path);
 
-/// The orders that a function has; none, if its schedule is a name.
-mlir::FailureOr<std::optional<schedule::OrderFile>>
-getScheduleFile(mlir::func::FuncOp function);
+/// The schedule of a function, and the orders if it is a file.
+struct NamedSchedule {
+  const schedule::ScheduleKind *kind = nullptr; ///< see getScheduleKind
+  std::optional<schedule::OrderFile> file;
+
+  /// Whether gradients of weights are units of their own.
+  bool splitsBackward() const {
+    return file ? file->isSplit : kind->splitsBackward;
+  }
+};
+mlir::FailureOr<NamedSchedule> getSchedule(mlir::func::FuncOp function);
+
+/// The micro-batches of a step, if a function says it; else as many as its
+/// schedule wants for stages and devices that have work.
+int64_t getMicroBatches(mlir::func::FuncOp function,
+                        const schedule::ScheduleKind &kind, int64_t stages,
+                        int64_t devices);
 
 /// For messages about the file as a whole.
 mlir::Location getScheduleFileLoc(mlir::func::FuncOp function);

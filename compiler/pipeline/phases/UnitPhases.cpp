@@ -11,6 +11,7 @@
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
+#include "dialects/support/Try.h"
 
 using namespace mlir;
 
@@ -20,15 +21,11 @@ using dist::Phase;
 
 FailureOr<BackwardUnits> getBackwardUnits(func::FuncOp function,
                                           ArrayRef<int64_t> order) {
-  const schedule::ScheduleKind *kind = getScheduleKind(function);
-  FailureOr<std::optional<schedule::OrderFile>> orders =
-      getScheduleFile(function);
-  if (failed(orders) || !kind)
-    return failure();
-  if (*orders) // it says of all stages when gradients come
-    return BackwardUnits{(*orders)->isSplit, /*ofLastStage=*/true};
+  const auto named = PARTITA_TRY(getSchedule(function));
+  if (named.file) // it says of all stages when gradients come
+    return BackwardUnits{named.splitsBackward(), /*ofLastStage=*/true};
   // One stage has nobody who waits for it.
-  const bool areSplit = kind->splitsBackward && order.size() > 1;
+  const bool areSplit = named.splitsBackward() && order.size() > 1;
   return BackwardUnits{areSplit, /*ofLastStage=*/areSplit};
 }
 

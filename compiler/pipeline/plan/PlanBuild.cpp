@@ -115,13 +115,10 @@ private:
   }
 
   LogicalResult makeSchedule() {
-    FailureOr<std::optional<OrderFile>> file = getScheduleFile(function);
-    const ScheduleKind *kind = getScheduleKind(function);
-    if (failed(file) || !kind)
-      return failure();
-    if (!*file) {
-      scheduleName = kind->name;
-      schedule = buildSchedule(problem, kind->order(problem));
+    const auto named = PARTITA_TRY(getSchedule(function));
+    if (!named.file) {
+      scheduleName = named.kind->name;
+      schedule = buildSchedule(problem, named.kind->order(problem));
       if (!schedule.remark.empty())
         function.emitRemark() << schedule.remark;
       return success();
@@ -131,7 +128,7 @@ private:
     UnitOrders orders;
     const int stages = static_cast<int>(getDevices(function).size());
     if (std::optional<std::string> misfit =
-            orderByFile(problem, **file, stages, orders))
+            orderByFile(problem, *named.file, stages, orders))
       return emitError(getScheduleFileLoc(function)) << *misfit;
     schedule = buildSchedule(problem, orders);
     if (!schedule.remark.empty())
