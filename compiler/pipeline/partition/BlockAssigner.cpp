@@ -196,23 +196,20 @@ private:
           phases.get(active[i]) == dist::Phase::forward)
         joined.push_back("'" + nn::getNodeName(active[i]) + "'" +
                          nn::inScope(active[i]->getLoc()));
+    auto join = [&](int &own, Operation *neighbour, auto isBetter) {
+      auto it = indexOf.find(neighbour);
+      const int block = it == indexOf.end() ? -1 : blockOf[it->second];
+      if (block >= 0 && (own < 0 || isBetter(position(block), position(own))))
+        own = block;
+    };
     for (size_t i = 0; i < active.size(); ++i)
       if (blockOf[i] < 0)
         for (Value operand : active[i]->getOperands())
-          if (auto it = indexOf.find(operand.getDefiningOp());
-              it != indexOf.end())
-            if (int block = blockOf[it->second];
-                block >= 0 &&
-                (blockOf[i] < 0 || position(block) > position(blockOf[i])))
-              blockOf[i] = block;
+          join(blockOf[i], operand.getDefiningOp(), std::greater<int>());
     for (size_t i = active.size(); i-- > 0;)
       if (blockOf[i] < 0)
         for (Operation *user : active[i]->getUsers())
-          if (auto it = indexOf.find(user); it != indexOf.end())
-            if (int block = blockOf[it->second];
-                block >= 0 &&
-                (blockOf[i] < 0 || position(block) < position(blockOf[i])))
-              blockOf[i] = block;
+          join(blockOf[i], user, std::less<int>());
     for (int &block : blockOf)
       block = std::max(block, 0);
     if (joined.empty())

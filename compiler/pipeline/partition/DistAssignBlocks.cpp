@@ -30,14 +30,18 @@ struct DistAssignBlocksPass
 
   LogicalResult run(func::FuncOp function) override {
     PARTITA_TRY(checkOptions());
-    FailureOr<PartitionFile> read =
-        readPartitionFile(getOperation().getLoc(), file);
-    return failure(failed(read) || failed(writeBlocks(function, *read)) ||
-                   failed(writeDecision(function, *read)) ||
-                   failed(writeOrders(function, *read)));
+    const PartitionFile read =
+        PARTITA_TRY(readPartitionFile(getOperation().getLoc(), file));
+    PARTITA_TRY(writeBlocks(function, read));
+    PARTITA_TRY(writeDecision(function, read));
+    return writeOrders(function, read);
   }
 
 private:
+  Location placeOf(const FileText &text) {
+    return FileLineColLoc::get(&getContext(), file, text.line, text.column);
+  }
+
   LogicalResult writeBlocks(func::FuncOp function, const PartitionFile &read) {
     if (read.blocks.empty())
       return success();
@@ -86,8 +90,7 @@ private:
                                            : std::string(schedule);
     for (const std::optional<FileText> &said : {read.strategy, read.schedule})
       if (said && said->text == kFormerSequential)
-        return rename(
-            FileLineColLoc::get(&getContext(), file, said->line, said->column));
+        return rename(placeOf(*said));
     return read.schedule ? read.schedule->text : "";
   }
 
@@ -101,9 +104,7 @@ private:
     int64_t count = said;
     for (int64_t device : read.devices) {
       if (said > 0 && device >= said)
-        return emitError(FileLineColLoc::get(&getContext(), file,
-                                             read.devicesAt.line,
-                                             read.devicesAt.column))
+        return emitError(placeOf(read.devicesAt))
                << "unknown device " << device << ": there "
                << (said == 1 ? "is " : "are ") << abi::countOf(said, "device")
                << "; the nearest is " << said - 1;
@@ -126,39 +127,38 @@ private:
             getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
         mixes && batches > 1)
       return emitError(microBatches > 0 ? getOperation().getLoc()
-                                        : Location(FileLineColLoc::get(
-                                              &getContext(), file, 1, 1)))
+                                        : placeOf({"", 1, 1}))
              << batches
              << " micro-batches a step (--micro-batches): the model is "
                 "computed "
                 "whole, because "
              << mixes.getValue() << "; leave it out";
     if (function->hasAttr(dist::kMicroBatchesAttr))
-      return checkMicroBatches(function, read) ? writeStages(function, read)
-                                               : failure();
-    if (batches > 0)
+      PARTITA_TRY(checkMicroBatches(function, read));
+    else if (batches > 0)
       function->setAttr(dist::kMicroBatchesAttr,
                         builder.getI64IntegerAttr(batches));
-    return writeStages(function, read);
+    writeStages(function, read);
+    return success();
   }
 
   /// The sums over the micro-batches of a step know how many there are.
-  bool checkMicroBatches(func::FuncOp function, const PartitionFile &read) {
+  LogicalResult checkMicroBatches(func::FuncOp function,
+                                  const PartitionFile &read) {
     const int64_t known = getInteger(function, dist::kMicroBatchesAttr, 1);
     if (!read.microBatches || *read.microBatches == known)
-      return true;
-    emitError(FileLineColLoc::get(&getContext(), file, 1, 1))
-        << "`micro_batches` is " << *read.microBatches << ", and a replica has "
-        << abi::countOf(known, "micro-batch", "es")
-        << " of a step of training: leave it out here, and say it where the "
-           "training is described (--micro-batches)";
-    return false;
+      return success();
+    return emitError(placeOf({"", 1, 1}))
+           << "`micro_batches` is " << *read.microBatches
+           << ", and a replica has " << abi::countOf(known, "micro-batch", "es")
+           << " of a step of training: leave it out here, and say it where the "
+              "training is described (--micro-batches)";
   }
 
-  LogicalResult writeStages(func::FuncOp function, const PartitionFile &read) {
+  void writeStages(func::FuncOp function, const PartitionFile &read) {
     Builder builder(&getContext());
     if (read.blocks.empty() && !read.stages)
-      return success();
+      return;
     SmallVector<Attribute> order, stages;
     for (const FileBlock &block : read.blocks)
       order.push_back(builder.getStringAttr(block.name.text));
@@ -168,7 +168,7 @@ private:
         builder.getStringAttr(read.autoStage ? StringRef(read.autoStage->text)
                                              : "same_as_device"));
     if (!read.stages)
-      return success();
+      return;
     for (const std::vector<FileText> &stage : *read.stages) {
       SmallVector<Attribute> blocks;
       for (const FileText &block : stage)
@@ -176,7 +176,6 @@ private:
       stages.push_back(builder.getArrayAttr(blocks));
     }
     function->setAttr(kStageBlocksAttr, builder.getArrayAttr(stages));
-    return success();
   }
 
   /// A file of orders says what nobody else has said: stages, their devices and

@@ -49,10 +49,13 @@ public:
       for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
         Value slot = getSlot(call, view);
         if (std::optional<int64_t> bytes = getPackedBytes(attr, index, slot);
-            bytes && isParameter(slot))
-          pack(slot, attr, *bytes);
-        else
+            !bytes || !isParameter(slot))
           readAsItLies(slot);
+        // The same bytes are reordered once for all calls that are alike.
+        // Another call may want another order, and must get it on whatever
+        // device it is.
+        else if (packs.insert({slot.getDefiningOp(), attr}).second)
+          packed += *bytes;
       }
       for (plan::ViewAttr view : attr.getViewsOfDetails())
         readAsItLies(getSlot(call, view));
@@ -93,7 +96,7 @@ public:
 
   int64_t parameters = 0, packed = 0;
   int64_t states = 0, host = 0; ///< of the device, and of the host
-  int64_t getWorkspace() const { return workspace; }
+  int64_t workspace = 0;        ///< none without library calls
 
 private:
   static Value getSlot(plan::CallOp call, plan::ViewAttr view) {
@@ -119,13 +122,6 @@ private:
     return op && !op.isWritable();
   }
 
-  void pack(Value slot, plan::CallAttr attr, int64_t bytes) {
-    // The same bytes are reordered once for all calls that are alike. Another
-    // call may want another order, and must get it on whatever device it is.
-    if (isParameter(slot) && packs.insert({slot.getDefiningOp(), attr}).second)
-      packed += bytes;
-  }
-
   void visitWorkspace(plan::CallOp call) {
     plan::CallAttr attr = call.getCall();
     bool isPacked = true;
@@ -143,7 +139,6 @@ private:
   const codegen::Backend &backend;
   const int64_t perCall;
   const StateMemory &memory;
-  int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;
   llvm::StringSet<> readStates;
   llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
@@ -186,7 +181,7 @@ void reserveMemory(plan::ProgramOp program, int64_t workspace, bool learns,
   }
   program.setParameterBytes(planner.parameters);
   program.setPackedBytes(planner.packed);
-  program.setWorkspaceBytes(planner.getWorkspace());
+  program.setWorkspaceBytes(planner.workspace);
   if (learns)
     program->setAttr(plan::kMemoryPartsAttr, getMemoryParts(program, planner));
 }
