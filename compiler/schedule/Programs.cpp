@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Programs.h"
+#include "compiler/schedule/Schedule.h"
 
 #include <algorithm>
 #include <deque>

@@ -7,7 +7,6 @@
 
 #include "compiler/schedule/Schedule.h"
 
-#include "compiler/schedule/Programs.h"
 #include "compiler/schedule/Timing.h"
 
 #include <algorithm>
