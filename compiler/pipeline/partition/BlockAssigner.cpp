@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/BlockAssigner.h"
+#include "compiler/pipeline/partition/BlockPatterns.h"
 
 #include "compiler/model/ModelNodes.h"
 #include "compiler/model/NodeNames.h"

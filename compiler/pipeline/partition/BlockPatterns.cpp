@@ -10,7 +10,6 @@
 #include "compiler/model/Decision.h"
 #include "compiler/model/ModelNodes.h"
 #include "compiler/model/NodeNames.h"
-#include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Followers.h"
 

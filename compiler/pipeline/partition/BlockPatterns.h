@@ -21,6 +21,8 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PARTITION_BLOCKPATTERNS_H
 #define PARTITA_COMPILER_PIPELINE_PARTITION_BLOCKPATTERNS_H
 
+#include "compiler/model/PartitionFile.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <optional>
@@ -40,6 +42,13 @@ struct BlockPatterns {
 /// if an op has no name by which it could be named.
 mlir::FailureOr<std::vector<BlockPatterns>>
 describeBlocks(mlir::func::FuncOp function);
+
+/// The block of each op of `getActiveOps`, an index into the file's blocks, of
+/// which there must be one. What they leave out joins a neighbour, with a
+/// remark. Errors are diagnostics that name `path`.
+mlir::FailureOr<std::vector<int>> assignBlocks(mlir::func::FuncOp function,
+                                               const PartitionFile &file,
+                                               llvm::StringRef path);
 
 /// Joins names that differ in one number: "layer.0", "layer.1" and "layer.2"
 /// to "layer.[0-2]", "layer.9" and "layer.10" to "layer.{9,10}". The order is

@@ -9,7 +9,7 @@
 #include "compiler/model/Decision.h"
 #include "compiler/model/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/BlockAssigner.h"
+#include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "dialects/support/Try.h"

@@ -13,7 +13,6 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/StateHomes.h"
-#include "compiler/pipeline/phases/StepUnits.h"
 #include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/schedule/Schedule.h"
 #include "runtime/abi/Text.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/phases/StepUnits.h"
+#include "compiler/pipeline/phases/UnitPhases.h"
 
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/plan/GradientBuckets.h"
+#include "compiler/pipeline/plan/StageLowering.h"
 
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/plan/Placement.h"

@@ -12,7 +12,6 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
-#include "compiler/pipeline/plan/GradientBuckets.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Schedule.h"
