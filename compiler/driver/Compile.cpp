@@ -14,7 +14,7 @@
 #include "compiler/driver/PlanCompilation.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/driver/Timing.h"
-#include "compiler/driver/choose/ChooseZero.h"
+#include "compiler/driver/choose/MemoryFit.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
 #include "compiler/model/Decision.h"
 #include "dialects/dist/DistDialect.h"

@@ -12,7 +12,6 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/ReadModule.h"
-#include "compiler/driver/SampleProof.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "dialects/dist/DistDialect.h"

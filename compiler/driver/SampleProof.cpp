@@ -4,8 +4,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Along a dimension of size 1 everything seems independent: the mean over one
+// sample is the sample. So a model that is for any number of samples is
+// imported once more for a few of them, and the proof is about that. It is
+// imported for another number, too: the same ops on the same numbers must
+// compute it, or its numbers depend on how many samples there are.
+//
+// Where the model itself says how many samples there are, it is no model for
+// another number. Then a proof about the shapes that it has is enough.
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/driver/SampleProof.h"
+#include "compiler/driver/ImportPlan.h"
 
 #include "compiler/analysis/Samples.h"
 #include "compiler/driver/ReadModule.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/driver/choose/ChooseZero.h"
+#include "compiler/driver/choose/MemoryFit.h"
 
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/PlanCompilation.h"

@@ -7,7 +7,6 @@
 
 #include "compiler/driver/choose/MemoryFit.h"
 
-#include "compiler/driver/choose/ChooseZero.h"
 #include "compiler/model/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
