@@ -240,17 +240,13 @@ static bool isUniformConstant(Attribute value, DimPart part) {
   return true;
 }
 
-bool Samples::isUniform(Value value, DimPart part) const {
-  constexpr int kDepth = 256;
-  return part.size == 1 || isUniformNow(value, part, kDepth);
-}
-
-bool Samples::isUniformNow(Value value, DimPart part, int depth) const {
+bool Samples::isUniform(Value value, DimPart part, int depth) const {
+  if (part.size == 1)
+    return true;
   const Question question = {value.getAsOpaquePointer(), part.dim, part.size,
                              part.inner};
   if (auto it = uniform.find(question); it != uniform.end())
     return it->second;
-  // Beyond some depth nothing is known.
   return uniform[question] = depth > 0 && findUniform(value, part, depth - 1);
 }
 
@@ -270,7 +266,7 @@ bool Samples::findUniform(Value value, DimPart part, int depth) const {
     std::optional<DimPart> place =
         reshapePart(reshape.getType().getShape(),
                     reshape.getX().getType().getShape(), part);
-    return place && isUniformNow(reshape.getX(), *place, depth);
+    return place && isUniform(reshape.getX(), *place, depth);
   }
   auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
   if (!shardable)
@@ -287,7 +283,7 @@ bool Samples::findUniform(Value value, DimPart part, int depth) const {
     if (!hasFactors(dims, parts))
       continue;
     std::optional<DimPart> place = placeParts(rule, dims, parts);
-    if (!place || !isUniformNow(operand, *place, depth))
+    if (!place || !isUniform(operand, *place, depth))
       return false;
   }
   return true;

@@ -77,15 +77,13 @@ public:
   /// E.g. "dimension 0 of 'x'", of the first argument with samples.
   const std::string &dimension() const { return what; }
 
-  /// Whether a value that no sample goes into is the same along a part of a
-  /// dimension.
-  bool isUniform(mlir::Value value, DimPart part) const;
-
 private:
   void visit(mlir::Operation *op);
   void visitReshape(nn::ReshapeOp op, DimPart part);
   void mix(mlir::Operation *op, const llvm::Twine &does);
-  bool isUniformNow(mlir::Value value, DimPart part, int depth) const;
+  /// Whether a value that no sample goes into is the same along a part of a
+  /// dimension. Beyond some depth nothing is known.
+  bool isUniform(mlir::Value value, DimPart part, int depth = 256) const;
   bool findUniform(mlir::Value value, DimPart part, int depth) const;
 
   const std::string what;

@@ -1,4 +1,4 @@
-//===- ProveSamples.cpp - Which outputs hold samples ----------------------===//
+//===- Passes.cpp - Passes that show what analyses find -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,16 +6,34 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Passes.h"
+
+#include "compiler/analysis/Rates.h"
 #include "compiler/analysis/Samples.h"
+
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
 namespace partita::analysis {
 
+#define GEN_PASS_DEF_PRINTRATESPASS
 #define GEN_PASS_DEF_PROVESAMPLESPASS
 #include "compiler/analysis/Passes.h.inc"
 
 namespace {
+
+struct PrintRatesPass : impl::PrintRatesPassBase<PrintRatesPass> {
+  void runOnOperation() override {
+    Rates rates;
+    Builder builder(&getContext());
+    getOperation()->walk([&](Operation *op) {
+      if (op->getNumResults() != 0)
+        op->setDiscardableAttr(
+            "rate", builder.getStringAttr(stringifyRate(rates.getRate(op))));
+    });
+  }
+};
+
 struct ProveSamplesPass : impl::ProveSamplesPassBase<ProveSamplesPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
@@ -37,6 +55,6 @@ struct ProveSamplesPass : impl::ProveSamplesPassBase<ProveSamplesPass> {
           << why;
   }
 };
-} // namespace
 
+} // namespace
 } // namespace partita::analysis
