@@ -174,7 +174,14 @@ private:
       ScheduledUnit unit = order[device.next];
       device.heldUpBy = -1;
       ++looks;
-      int awaited = findAwaited(unit, device.heldUpBy);
+      int awaited = -1;
+      visitAwaited(unit, [&](int other, double, int value) {
+        if (units[other].isDone)
+          return true;
+        awaited = other;
+        device.heldUpBy = value;
+        return false;
+      });
       if (awaited >= 0) {
         device.waitsFor = awaited;
         device.alsoWaits = units[awaited].waiting;
@@ -187,36 +194,39 @@ private:
     device.waitsFor = -1;
   }
 
-  /// A unit that must be timed before this one; -1: none. `heldUpBy`: the value
-  /// for whose buffer.
-  int findAwaited(ScheduledUnit unit, int &heldUpBy) const {
-    int from = units[number(unit)].tokenFrom;
-    if (from >= 0 && !units[from].isDone)
-      return from;
+  /// Calls `visit` with each unit that must be timed before this one, the time
+  /// from which that lets it begin, and the value whose buffer it waits for, -1
+  /// if for none; as long as `visit` returns true.
+  template <typename Visit>
+  void visitAwaited(ScheduledUnit unit, Visit visit) const {
+    if (const int from = units[number(unit)].tokenFrom;
+        from >= 0 && !visit(from, units[from].end, -1))
+      return;
     for (int group : reads[unit.stage]) {
-      int producer = problem.values[groups[group].value].producer;
-      int awaited = number(producer, unit.microBatch);
-      if (!units[awaited].isDone)
-        return awaited;
+      const int stage = problem.values[groups[group].value].producer,
+                producer = number(stage, unit.microBatch);
+      const bool isEarly =
+          deviceOf(stage) != deviceOf(unit.stage) && orders.token.empty();
+      const double late = isEarly ? problem.stages[stage].lateNs : 0;
+      if (!visit(producer, units[producer].end - late, -1))
+        return;
     }
     for (int group : sends[unit.stage]) {
       const Readers &readers = groups[group];
-      const int sent = findRewritten(unit, readers.value);
+      const int v = readers.value, sent = findRewritten(unit, v);
       if (sent < 0)
         continue;
-      heldUpBy = readers.value;
-      if (!transfers.borrowed[readers.value]) {
-        int first = findFirst(readers, sent);
-        if (!units[first].isDone)
-          return first;
-      } else {
-        for (const Readers::Reader &reader : readers.stages)
-          if (int awaited = number(reader.stage, sent); !units[awaited].isDone)
-            return awaited;
+      if (!transfers.borrowed[v]) {
+        const int first = findFirst(readers, sent);
+        if (!visit(first, units[first].begin, v))
+          return;
+        continue;
       }
-      heldUpBy = -1;
+      for (const Readers::Reader &reader : readers.stages)
+        if (const int last = number(reader.stage, sent);
+            !visit(last, units[last].work + reader.ns, v))
+          return;
     }
-    return -1;
   }
 
   /// The first unit of a device that reads a value.
@@ -234,44 +244,23 @@ private:
     Unit &timed = units[index];
     double at = device.free, ns = problem.stages[unit.stage].ns;
     timed.cause = device.last;
-    auto await = [&](double time, int cause, int heldUpBy) {
-      if (time <= at)
-        return;
-      at = time;
-      timed.cause = cause;
-      timed.heldUpBy = heldUpBy;
-    };
-    if (timed.tokenFrom >= 0)
-      await(units[timed.tokenFrom].end, timed.tokenFrom, -1);
+    visitAwaited(unit, [&](int other, double time, int value) {
+      if (time > at) {
+        at = time;
+        timed.cause = other;
+        timed.heldUpBy = value;
+      }
+      return true;
+    });
     for (int group : reads[unit.stage]) {
       const Readers &readers = groups[group];
       const ScheduleValue &value = problem.values[readers.value];
-      int producer = number(value.producer, unit.microBatch);
-      const bool isSent = deviceOf(value.producer) != deviceOf(unit.stage),
-                 isEarly = isSent && orders.token.empty();
-      await(units[producer].end -
-                (isEarly ? problem.stages[value.producer].lateNs : 0),
-            producer, -1);
       // The first of a device brings it there.
       const int version = problem.versionOf(readers.value, unit.microBatch);
-      if (isSent && findFirst(readers, version) == index)
+      if (deviceOf(value.producer) != deviceOf(unit.stage) &&
+          findFirst(readers, version) == index)
         ns += transfers.borrowed[readers.value] ? value.borrowNs
                                                 : value.transferNs;
-    }
-    for (int group : sends[unit.stage]) {
-      const Readers &readers = groups[group];
-      const int v = readers.value, sent = findRewritten(unit, v);
-      if (sent < 0)
-        continue;
-      if (!transfers.borrowed[v]) {
-        int first = findFirst(readers, sent);
-        await(units[first].begin, first, v);
-        continue;
-      }
-      for (const Readers::Reader &reader : readers.stages) {
-        int last = number(reader.stage, sent);
-        await(units[last].work + reader.ns, last, v);
-      }
     }
     timed.begin = at;
     timed.work = at + ns - problem.stages[unit.stage].ns;
