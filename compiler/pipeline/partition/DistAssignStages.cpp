@@ -142,7 +142,6 @@ private:
   void remarkIfTakenEmpty(const llvm::StringMap<int64_t> &stageOfBlock) {
     std::vector<SmallVector<std::string>> names(stages.size());
     std::vector<std::set<int64_t>> taken(stages.size());
-    std::vector<Operation *> first(stages.size());
     for (auto [node, to] : llvm::zip_equal(graph.nodes, stageOf))
       for (Operation *op : node.ops) {
         auto from = stageOfBlock.find(getBlockName(op));
@@ -153,11 +152,9 @@ private:
         if (!llvm::is_contained(names[from->second], name))
           names[from->second].push_back(name);
         taken[from->second].insert(to);
-        if (!first[from->second])
-          first[from->second] = op;
       }
     for (size_t s = 0; s < stages.size(); ++s) {
-      if (!first[s] || taken[s].count(static_cast<int64_t>(s)))
+      if (names[s].empty() || taken[s].count(static_cast<int64_t>(s)))
         continue;
       constexpr size_t mostShown = 4;
       InFlightDiagnostic remark = function.emitRemark();
@@ -616,12 +613,9 @@ private:
                       builder.getDenseI64ArrayAttr(devices));
     function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(deviceCount));
     SmallVector<Attribute> lists;
-    for (const SmallVector<std::string> &blocks : stages) {
-      SmallVector<Attribute> names;
-      for (const std::string &block : blocks)
-        names.push_back(builder.getStringAttr(block));
-      lists.push_back(builder.getArrayAttr(names));
-    }
+    for (const SmallVector<std::string> &blocks : stages)
+      lists.push_back(builder.getStrArrayAttr(
+          SmallVector<StringRef>(blocks.begin(), blocks.end())));
     function->setAttr(kStageBlocksAttr, builder.getArrayAttr(lists));
     function->removeAttr(kBlockOrderAttr);
     function->removeAttr(kAutoStageAttr);

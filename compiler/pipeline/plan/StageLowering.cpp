@@ -15,16 +15,11 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
-Value getOrigin(Value value) {
+Value StageLowering::getSource(Value value) const {
   while (auto transfer = value.getDefiningOp<dist::TransferOp>())
     value = transfer.getValue();
-  return value;
-}
-
-Value StageLowering::getSource(Value value) const {
-  Value origin = getOrigin(value);
-  Value source = sources.lookup(origin);
-  return source ? source : origin;
+  Value source = sources.lookup(value);
+  return source ? source : value;
 }
 
 int StageLowering::addValue(LoweredDevice &device, Value value) {
@@ -392,26 +387,20 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
       int from = id;
       writeUpon(device, stage, value, from, place, /*isShared=*/true);
     }
-    // The unit that hands a sum on is the update's, not the one that makes it
-    // 0.
-    if (device.values[id].span == plan::Span::sum &&
-        op.getPhase() == dist::Phase::update && !stage.newStates[index]) {
-      const int made = addValue(device, result);
-      copy(device, stage, value, id, made);
-      id = made;
-    }
-    // No message reads a state.
-    if (device.values[id].space == plan::Space::state &&
-        !stage.newStates[index] &&
-        llvm::any_of(result.getUsers(), llvm::IsaPred<dist::TransferOp>)) {
-      const int made = addValue(device, result);
-      copy(device, stage, value, id, made);
-      id = made;
-    }
     if (stage.newStates[index]) {
       // The update hands it to nobody: the next step reads the state.
       stage.results.push_back(id);
       continue;
+    }
+    // The unit that hands a sum on is the update's, not the one that makes it
+    // 0. And no message reads a state.
+    if ((device.values[id].span == plan::Span::sum &&
+         op.getPhase() == dist::Phase::update) ||
+        (device.values[id].space == plan::Space::state &&
+         llvm::any_of(result.getUsers(), llvm::IsaPred<dist::TransferOp>))) {
+      const int made = addValue(device, result);
+      copy(device, stage, value, id, made);
+      id = made;
     }
     if (device.values[id].space == plan::Space::arena &&
         device.values[id].span == plan::Span::micro_batch &&

@@ -127,10 +127,6 @@ private:
   int64_t current = 0; // device
 };
 
-/// The origin of a placed value: the result of the stage that makes it, or the
-/// function's argument.
-mlir::Value getOrigin(mlir::Value value);
-
 /// The stage and its work after which a gradient is complete: a sum over
 /// micro-batches, in one lane, or a value of the only micro-batch. Stage -1:
 /// the value is none. Of gradients that are joined: where the last of them is.
