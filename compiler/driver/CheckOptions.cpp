@@ -51,8 +51,9 @@ FailureOr<PartitionFacts> readPartitionFacts(Location loc,
   return facts;
 }
 
-std::vector<std::string> getTargets(const CompileOptions &options,
-                                    ArrayRef<std::string> targets) {
+/// The targets of the devices: those that were said of each, or that of all.
+static std::vector<std::string> getTargets(const CompileOptions &options,
+                                           ArrayRef<std::string> targets) {
   if (!targets.empty())
     return targets.vec();
   return {options.target.empty() ? "cpu" : options.target};

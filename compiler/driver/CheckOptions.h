@@ -33,10 +33,6 @@ struct PartitionFacts {
 mlir::FailureOr<PartitionFacts>
 readPartitionFacts(mlir::Location loc, const PartitionOptions &options);
 
-/// The targets of the devices: those that were said of each, or that of all.
-std::vector<std::string> getTargets(const CompileOptions &options,
-                                    llvm::ArrayRef<std::string> targets);
-
 /// Targets must be backends', and architectures of theirs. `targets`: the
 /// different ones of the devices, if they were said of each.
 mlir::LogicalResult checkTargets(mlir::Location loc,

@@ -208,8 +208,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     compiled.push_back(compilations.back()->take());
   }
   if (!options.emitOnnx.empty()) {
-    const dist::Annotations &annotations =
-        compilations.back()->getAnnotations();
+    const dist::Annotations &annotations = compilations.back()->annotations;
     PARTITA_TRY(import::writeAnnotatedModel(
         options.import.modelPath, options.emitOnnx, annotations,
         getDeviceNames(options, annotations.devices),

@@ -27,9 +27,6 @@ public:
   mlir::LogicalResult run(llvm::raw_ostream &ir,
                           std::vector<pipeline::PlanSummary> &summaries);
 
-  /// The decision about the nodes, if `emitOnnx` asks for it.
-  const dist::Annotations &getAnnotations() const { return annotations; }
-
   /// What was decided, for another plan of the model: CompileOptions.
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::map<std::string, mlir::RankedTensorType> stateTypes;
@@ -44,6 +41,8 @@ public:
   std::string evaluationSchedule;
   std::string schedule; ///< if no person chose it
   int64_t replicas = 1; ///< that share a batch
+  /// The decision about the nodes, if `emitOnnx` asks for it.
+  dist::Annotations annotations;
 
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take();
@@ -71,7 +70,6 @@ private:
   int64_t cores = 0; ///< of the machine that was measured; 0: none was
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
-  dist::Annotations annotations;
   std::vector<pipeline::TriedPlan> triedSchedules;
   std::optional<crash::AtPass> place;
 };

@@ -158,8 +158,7 @@ void retry(Tries &tries, const PartitionOptions &options, TriedPlan &tried,
   }
 }
 
-} // namespace
-
+/// The choices of a person as tries on copies of the cut model take them.
 PartitionOptions getTriedOptions(const CompileOptions &options) {
   PartitionOptions tried = options.partition;
   tried.devices = 0; // the mesh says it
@@ -167,6 +166,8 @@ PartitionOptions getTriedOptions(const CompileOptions &options) {
   tried.emitFile.clear();
   return tried;
 }
+
+} // namespace
 
 LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
                              const CompileOptions &options,

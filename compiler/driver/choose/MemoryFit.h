@@ -18,9 +18,6 @@ using Partition = llvm::function_ref<mlir::LogicalResult(
     mlir::ModuleOp module, const PartitionOptions &partition, EmitKind until,
     bool isAdvice)>;
 
-/// The choices of a person as tries on copies of the cut model take them.
-PartitionOptions getTriedOptions(const CompileOptions &options);
-
 /// The fastest stages, if their devices have room for them; else the fastest
 /// that fit, or an error that says what would. How much room a device needs is
 /// known when its plan is made, so each try goes that far. `targets`: different
