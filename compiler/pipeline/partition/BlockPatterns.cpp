@@ -13,6 +13,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Followers.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -46,14 +47,8 @@ static std::string writeNumbers(ArrayRef<int64_t> numbers) {
 std::vector<std::string> joinNumbered(ArrayRef<std::string> names) {
   // By what is before and after the last number that is a part by itself.
   using Around = std::pair<std::string, std::string>;
-  std::vector<std::pair<Around, std::vector<int64_t>>> groups;
-  std::map<Around, size_t> indices;
-  auto getGroup = [&](Around around) -> std::vector<int64_t> & {
-    auto [it, isNew] = indices.try_emplace(around, groups.size());
-    if (isNew)
-      groups.push_back({std::move(around), {}});
-    return groups[it->second].second;
-  };
+  llvm::MapVector<Around, std::vector<int64_t>, std::map<Around, unsigned>>
+      groups;
   for (const std::string &name : names) {
     SmallVector<StringRef> parts;
     StringRef(name).split(parts, '.');
@@ -65,13 +60,13 @@ std::vector<std::string> joinNumbered(ArrayRef<std::string> names) {
           std::to_string(number) == parts[at])
         break;
     if (at >= parts.size()) {
-      getGroup({name, ""});
+      groups[{name, ""}];
       continue;
     }
     std::string before = llvm::join(ArrayRef(parts).take_front(at), "."),
                 after = llvm::join(ArrayRef(parts).drop_front(at + 1), ".");
-    getGroup(
-        {before.empty() ? "" : before + ".", after.empty() ? "" : "." + after})
+    groups[{before.empty() ? "" : before + ".",
+            after.empty() ? "" : "." + after}]
         .push_back(number);
   }
   std::vector<std::string> joined;

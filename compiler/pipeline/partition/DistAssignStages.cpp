@@ -50,13 +50,12 @@ public:
       : function(function), graph(graph), models(models), times(times),
         named(std::move(named)), kind(*this->named.kind), memoryTry(memoryTry),
         wholeNodes(wholeNodes), builder(function.getContext()),
-        devices(getDevices(function)),
+        phases(function), devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
             dist::kAnnotatedStagesAttr)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
-    const Phases phases(function);
     if (phases.isTrained())
       leaders = findLeaders(graph, phases);
     for (const ClusterNode &node : graph.nodes) {
@@ -76,7 +75,7 @@ public:
     } else if (hasStages) {
       PARTITA_TRY(fromAnnotations());
     } else {
-      balance(phases);
+      balance();
     }
     if (!isBalanced && function->hasAttr(kStageCountAttr))
       function.emitRemark("the number of stages that was asked for is not "
@@ -235,7 +234,6 @@ private:
 
   LogicalResult fromAnnotations() {
     int64_t most = 0;
-    const Phases phases(function);
     std::vector<int64_t> own; // what the model says of each cluster
     for (ClusterNode &node : graph.nodes) {
       // The heaviest op that says something decides for its cluster.
@@ -364,14 +362,12 @@ private:
   /// for `bytes`. The estimate knows neither how values share the arena nor how
   /// the library orders weights, so each try aims an eighth lower; the last one
   /// at as little as can be.
-  BalanceMemory getMemory(const Phases &phases, int64_t bytes,
-                          int64_t stageCount) const {
+  BalanceMemory getMemory(int64_t bytes, int64_t stageCount) const {
     std::vector<int> placeOf;
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       placeOf.push_back(numberOf[leaders.empty() ? i : leaders[i]]);
-    BalanceMemory memory = estimateHeldMemory(graph, phases, placeOf,
-                                              countHeld(phases, stageCount),
-                                              named.splitsBackward());
+    BalanceMemory memory = estimateHeldMemory(
+        graph, phases, placeOf, countHeld(stageCount), named.splitsBackward());
     int64_t perDevice = std::max<int64_t>(
         1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
     if (memoryTry < kLastMemoryTry)
@@ -381,8 +377,7 @@ private:
   }
 
   /// How many micro-batches each stage will hold by the schedule.
-  schedule::HeldMicroBatches countHeld(const Phases &phases,
-                                       int64_t count) const {
+  schedule::HeldMicroBatches countHeld(int64_t count) const {
     const std::vector<int> one(count, 1);
     if (!phases.isTrained())
       return {one, one, one};
@@ -520,7 +515,7 @@ private:
         back.insert({reader, maker});
   }
 
-  void balance(const Phases &phases) {
+  void balance() {
     int64_t count = countStages();
     if (!leaders.empty())
       joinReturning(graph, phases, leaders);
@@ -532,7 +527,7 @@ private:
     std::optional<BalanceMemory> memory;
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
         bytes > 0 && memoryTry > 0)
-      memory = getMemory(phases, bytes, count);
+      memory = getMemory(bytes, count);
     const std::vector<int> chosen =
         balanceStages(kinds, kindOf, values, memory ? &*memory : nullptr);
     for (size_t i = 0; i < graph.nodes.size(); ++i)
@@ -631,6 +626,7 @@ private:
   const int memoryTry;
   const bool wholeNodes;
   Builder builder;
+  const Phases phases;
   SmallVector<int64_t> devices;   // by stage
   DictionaryAttr annotatedStages; // by node; null: the model names none
   int64_t deviceCount;

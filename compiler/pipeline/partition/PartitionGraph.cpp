@@ -26,7 +26,9 @@ namespace {
 class GraphBuilder {
 public:
   GraphBuilder(func::FuncOp function, Block &block, const CostModel &machine)
-      : function(function), block(block), machine(machine) {}
+      : function(function), block(block), machine(machine) {
+    graph.function = function;
+  }
 
   FailureOr<PartitionGraph> build() {
     group();

@@ -42,6 +42,7 @@ struct ClusterValue {
 /// possible. Values known at load are left out: each stage computes those that
 /// it uses.
 struct PartitionGraph {
+  mlir::func::FuncOp function;
   std::vector<ClusterNode> nodes;
   std::vector<ClusterValue> values;
   llvm::DenseMap<mlir::Operation *, int> nodeOf;

@@ -26,11 +26,8 @@ using dist::Phase;
 class LeaderFinder {
 public:
   LeaderFinder(const PartitionGraph &graph, const Phases &phases)
-      : graph(graph), phases(phases), leaders(graph.nodes.size(), -1) {
-    if (!graph.nodes.empty())
-      gathered = findGathered(
-          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
-  }
+      : graph(graph), phases(phases), gathered(findGathered(graph.function)),
+        leaders(graph.nodes.size(), -1) {}
 
   std::vector<int> find() {
     for (bool ofModel : {false, true})
@@ -346,7 +343,7 @@ private:
 
   const PartitionGraph &graph;
   const Phases &phases;
-  llvm::DenseSet<Operation *> gathered; ///< see findGathered
+  const llvm::DenseSet<Operation *> gathered; ///< see findGathered
   std::vector<int> leaders;
   SmallVector<int> moved; ///< clusters that only move elements of forward
   int last = 0;           ///< of the forward clusters

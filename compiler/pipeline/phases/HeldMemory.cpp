@@ -18,6 +18,7 @@
 #include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
@@ -34,18 +35,15 @@ class HeldMemoryEstimator {
 public:
   HeldMemoryEstimator(const PartitionGraph &graph, const Phases &phases,
                       const std::vector<int> &placeOf, bool isSplit)
-      : graph(graph), phases(phases), placeOf(placeOf), isSplit(isSplit) {
+      : graph(graph), phases(phases), placeOf(placeOf), isSplit(isSplit),
+        gathered(findGathered(graph.function)) {
     const int count =
         placeOf.empty() ? 0
                         : 1 + *std::max_element(placeOf.begin(), placeOf.end());
     memory.parameters.resize(count);
     memory.lastingOf.resize(count);
     memory.liveBytes.assign(count, 0);
-    if (graph.nodes.empty())
-      return;
-    auto function =
-        graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>();
-    gathered = findGathered(function);
+    func::FuncOp function = graph.function;
     microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
     sequences = getInteger(function->getParentOp(), dist::kSequencesAttr, 1);
     if (codegen::allBackends(function, [](const codegen::Backend &backend) {
@@ -62,7 +60,7 @@ public:
                      held.betweenGradients};
     findUnits();
     addParameters();
-    for (const Exchanged &each : collectExchanged())
+    for (const auto &[root, each] : collectExchanged())
       add(each);
     addAlive();
     return std::move(memory);
@@ -210,16 +208,14 @@ private:
     return value;
   }
 
-  std::vector<Exchanged> collectExchanged() const {
-    std::vector<Exchanged> all;
-    llvm::DenseMap<Value, size_t> known;
+  llvm::MapVector<Value, Exchanged> collectExchanged() const {
+    llvm::MapVector<Value, Exchanged> all;
     for (const ClusterValue &value : graph.values) {
       const Value root = getRoot(value.value);
-      auto [it, isNew] = known.try_emplace(root, all.size());
-      if (isNew)
-        all.push_back({producerOf(root), {}, nn::getByteSize(root.getType())});
-      all[it->second].consumers.insert(value.consumers.begin(),
-                                       value.consumers.end());
+      Exchanged &each = all[root];
+      each.producer = producerOf(root);
+      each.bytes = nn::getByteSize(root.getType());
+      each.consumers.insert(value.consumers.begin(), value.consumers.end());
     }
     return all;
   }
@@ -364,7 +360,7 @@ private:
   const Phases &phases;
   const std::vector<int> &placeOf;
   const bool isSplit;
-  llvm::DenseSet<Operation *> gathered;
+  const llvm::DenseSet<Operation *> gathered;
   int64_t microBatches = 1; ///< of a step
   int64_t sequences = 1;
   llvm::StringSet<> onHost; ///< states

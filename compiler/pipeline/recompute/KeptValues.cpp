@@ -53,10 +53,8 @@ public:
   Chooser(const PartitionGraph &graph, const StageClusters &stage)
       : graph(graph), stage(stage),
         isForward(stage.forward.begin(), stage.forward.end()),
-        isBackward(stage.backward.begin(), stage.backward.end()) {
-    if (!graph.nodes.empty())
-      gathered = findGathered(
-          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
+        isBackward(stage.backward.begin(), stage.backward.end()),
+        gathered(findGathered(graph.function)) {
     collect();
   }
 
@@ -173,7 +171,7 @@ private:
   const PartitionGraph &graph;
   const StageClusters &stage;
   const llvm::DenseSet<int> isForward, isBackward;
-  llvm::DenseSet<Operation *> gathered;
+  const llvm::DenseSet<Operation *> gathered;
   analysis::Rates rates;
   llvm::MapVector<Value, Flowing> values;
 };
