@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/driver/PhaseList.h"
-
+#include "compiler/driver/PhaseRunner.h"
 #include "compiler/passes/Phases.h"
 
 using namespace mlir;

@@ -9,7 +9,6 @@
 
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/ImportPlan.h"
-#include "compiler/driver/PhaseList.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/choose/MemoryFit.h"
 #include "compiler/model/Decision.h"

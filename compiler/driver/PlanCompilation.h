@@ -9,7 +9,6 @@
 #define PARTITA_COMPILER_DRIVER_PLANCOMPILATION_H
 
 #include "compiler/crash/Place.h"
-#include "compiler/driver/Compile.h"
 #include "compiler/driver/PhaseRunner.h"
 #include "dialects/dist/Annotations.h"
 
