@@ -18,34 +18,25 @@ namespace partita::train {
 
 namespace {
 
-/// Adds up the lanes of a sum. Each of n replicas, a power of two, has every
-/// n-th lane of all of them, and so a branch of the tree.
-class LaneTree {
-public:
-  LaneTree(nn::SumMicroBatchesOp sum, int64_t lanes, nn::ClusterAttr cluster)
-      : b(sum), sum(sum), lanes(lanes), cluster(cluster) {}
-
-  /// The lanes `first`, `first` + `stride`, and so on.
-  Value build(int64_t first, int64_t stride) {
-    if (first + stride >= lanes) {
-      auto lane = cast<nn::SumMicroBatchesOp>(b.clone(*sum));
-      lane.setLane(first);
-      if (first > 0)
-        lane->removeAttr(nn::kGradientAttr);
-      return lane;
-    }
-    Value x = build(first, 2 * stride), y = build(first + stride, 2 * stride);
-    auto both = nn::AddOp::create(b, sum.getLoc(), sum.getType(), x, y);
-    both->setAttr(nn::kClusterAttr, cluster);
-    return both;
+/// Adds up the lanes of a sum: `first`, `first` + `stride`, and so on. Each of
+/// n replicas, a power of two, has every n-th lane of all of them, and so a
+/// branch of the tree.
+Value addLanes(nn::SumMicroBatchesOp sum, int64_t lanes,
+               nn::ClusterAttr cluster, int64_t first = 0, int64_t stride = 1) {
+  OpBuilder b(sum);
+  if (first + stride >= lanes) {
+    auto lane = cast<nn::SumMicroBatchesOp>(b.clone(*sum));
+    lane.setLane(first);
+    if (first > 0)
+      lane->removeAttr(nn::kGradientAttr);
+    return lane;
   }
-
-private:
-  OpBuilder b;
-  nn::SumMicroBatchesOp sum;
-  const int64_t lanes;
-  nn::ClusterAttr cluster;
-};
+  Value x = addLanes(sum, lanes, cluster, first, 2 * stride),
+        y = addLanes(sum, lanes, cluster, first + stride, 2 * stride);
+  auto both = nn::AddOp::create(b, sum.getLoc(), sum.getType(), x, y);
+  both->setAttr(nn::kClusterAttr, cluster);
+  return both;
+}
 
 struct CombineLanesPass : impl::CombineLanesPassBase<CombineLanesPass> {
   using CombineLanesPassBase::CombineLanesPassBase;
@@ -68,8 +59,7 @@ struct CombineLanesPass : impl::CombineLanesPassBase<CombineLanesPass> {
           continue;
         auto cluster = nn::ClusterAttr::get(&getContext(), next++,
                                             nn::ClusterKind::kernel);
-        sum.replaceAllUsesWith(
-            LaneTree(sum, accumulator.getLanes(), cluster).build(0, 1));
+        sum.replaceAllUsesWith(addLanes(sum, accumulator.getLanes(), cluster));
         sum.erase();
       }
     }

@@ -27,22 +27,14 @@ namespace {
 /// Replica r of n has those with m modulo n = r, so whole parts.
 constexpr int64_t kParts = 8;
 
-/// The devices along the axis "data".
-int64_t countReplicas(func::FuncOp function) {
-  if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
-    for (auto axis : axes.getAsRange<dist::AxisAttr>())
-      if (axis.getName() == dist::kDataAxis)
-        return axis.getSize();
-  return 1;
-}
-
 struct FormAccumulatorsPass
     : impl::FormAccumulatorsPassBase<FormAccumulatorsPass> {
   using FormAccumulatorsPassBase::FormAccumulatorsPassBase;
 
   /// Replicas compute the micro-batches of a step together, each as many.
   LogicalResult dealOut(func::FuncOp function, IntegerAttr &count) {
-    const int64_t replicas = countReplicas(function);
+    const int64_t replicas = dist::getGroupSize(
+        function, Builder(&getContext()).getStrArrayAttr(dist::kDataAxis));
     if (replicas < 2 || !getOperation()->hasAttr(dist::kFullStepsAttr))
       return success();
     if (function->hasAttr(dist::kReproducibleAttr) && kParts % replicas != 0)

@@ -40,10 +40,6 @@ const Kind kKinds[] = {
     {"kaiming_normal", "gain", "", kSqrt2, 0, true},
 };
 
-Error makeInitError(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
-
 struct Values {
   const Kind *kind = nullptr;
   double first = 0, second = 0;
@@ -60,10 +56,10 @@ Expected<Values> parseValues(StringRef text) {
       values = {&kind, kind.firstDefault, kind.secondDefault};
   }
   if (!values.kind)
-    return makeInitError("'" + parts.front() +
-                         "' is no way to draw parameters; there "
-                         "are " +
-                         names);
+    return createStringError("'" + parts.front() +
+                             "' is no way to draw parameters; there "
+                             "are " +
+                             names);
   const Kind &kind = *values.kind;
   for (StringRef part : ArrayRef(parts).drop_front()) {
     auto [key, value] = part.split('=');
@@ -71,18 +67,18 @@ Expected<Values> parseValues(StringRef text) {
     const bool isFirst = !kind.first.empty() && key == kind.first;
     const bool isSecond = !kind.second.empty() && key == kind.second;
     if (!isFirst && !isSecond)
-      return makeInitError(
+      return createStringError(
           "'" + part + "' is no setting of '" + kind.name + "'" +
           (kind.first.empty() ? "" : "; its settings are ") + kind.first +
           (kind.second.empty() ? "" : " and ") + kind.second);
     if (value.getAsDouble(number) || !std::isfinite(number))
-      return makeInitError(key + " is '" + value + "', and not a number");
+      return createStringError(key + " is '" + value + "', and not a number");
     (isFirst ? values.first : values.second) = number;
   }
   if (kind.name == "uniform" && values.first > values.second)
-    return makeInitError("low is above high");
+    return createStringError("low is above high");
   if (kind.name == "normal" && values.second < 0)
-    return makeInitError("std is below 0");
+    return createStringError("std is below 0");
   return values;
 }
 
@@ -101,9 +97,9 @@ Error checkInit(StringRef values) { return parseValues(values).takeError(); }
 Expected<InitSpec> parseInit(StringRef text) {
   auto [glob, values] = text.split('=');
   if (glob.empty() || values.empty())
-    return makeInitError("'" + text +
-                         "' is no GLOB=KIND[,KEY=VALUE...], e.g. "
-                         "'head.*=normal,std=0.02'");
+    return createStringError("'" + text +
+                             "' is no GLOB=KIND[,KEY=VALUE...], e.g. "
+                             "'head.*=normal,std=0.02'");
   if (Error error = checkInit(values))
     return std::move(error);
   return InitSpec{glob.str(), values.str()};
@@ -117,7 +113,7 @@ Expected<std::string> resolveInit(StringRef text, StringRef byDefault,
   const StringRef kind = values->kind->name;
   if (kind == "default") {
     if (byDefault.empty())
-      return makeInitError(
+      return createStringError(
           "no layer reads it, so it has no default: name a kind, e.g. "
           "normal,std=0.02");
     return byDefault.str();
@@ -128,9 +124,10 @@ Expected<std::string> resolveInit(StringRef text, StringRef byDefault,
     return describeValues(kind, values->kind->first, values->first,
                           values->kind->second, values->second);
   if (fans.size() != 2)
-    return makeInitError("'" + kind +
-                         "' needs to know how many numbers a layer sums, "
-                         "and it is no weight of a layer: name another kind");
+    return createStringError(
+        "'" + kind +
+        "' needs to know how many numbers a layer sums, "
+        "and it is no weight of a layer: name another kind");
   const auto in = static_cast<double>(fans[0]),
              out = static_cast<double>(fans[1]);
   const double gain = values->first;

@@ -8,16 +8,91 @@
 #include "compiler/train/StepSums.h"
 
 #include "compiler/autodiff/Ports.h"
-#include "compiler/train/GradientParts.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/NodeScopes.h"
 #include "dialects/nn/grad/GradientAttr.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace partita::nn::grad;
 
 namespace partita::train {
+
+//===----------------------------------------------------------------------===//
+// What each node adds to a gradient
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A term, and the node that it belongs to; empty: to none that has a name.
+struct Part {
+  Value value;
+  StringRef node;
+};
+
+StringRef getNode(Value value) {
+  const auto names = nn::getNodeNames(value.getLoc());
+  return names.empty() ? StringRef() : names.front();
+}
+
+/// Terms of the same node are added up, in their order.
+SmallVector<Part> joinParts(ImplicitLocOpBuilder &b, SmallVector<Part> parts,
+                            ArrayRef<Part> others) {
+  for (const Part &other : others) {
+    auto same = llvm::find_if(
+        parts, [&](const Part &part) { return part.node == other.node; });
+    if (same == parts.end()) {
+      parts.push_back(other);
+      continue;
+    }
+    b.setLoc(other.value.getLoc());
+    same->value =
+        nn::AddOp::create(b, other.value.getType(), same->value, other.value);
+  }
+  return parts;
+}
+
+/// The terms of a gradient that is a sum, those of each node added up; or the
+/// gradient as it is, if all of them are of one node. What is rearranged in the
+/// same way after each term, as the transpose of a table that several read, is
+/// moved to the terms. What is read elsewhere, too (not `isAlone`), is one
+/// term: its own terms could be more than anyone can count.
+SmallVector<Part> partByNode(ImplicitLocOpBuilder &b, Value value,
+                             bool isAlone = true) {
+  Operation *op = isAlone ? value.getDefiningOp() : nullptr;
+  if (isa_and_nonnull<nn::AddOp>(op)) {
+    SmallVector<Part> one = partByNode(b, op->getOperand(0),
+                                       op->getOperand(0).hasOneUse()),
+                      other = partByNode(b, op->getOperand(1),
+                                         op->getOperand(1).hasOneUse());
+    if (one.size() > 1 || other.size() > 1 ||
+        one.front().node != other.front().node)
+      return joinParts(b, std::move(one), other);
+    return {{value, one.front().node}};
+  }
+  if (!isa_and_nonnull<nn::TransposeOp, nn::ReshapeOp>(op))
+    return {{value, getNode(value)}};
+  SmallVector<Part> parts =
+      partByNode(b, op->getOperand(0), op->getOperand(0).hasOneUse());
+  if (parts.size() == 1)
+    return {{value, parts.front().node}};
+  for (Part &part : parts) {
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), part.value);
+    Operation *moved = b.clone(*op, mapping);
+    moved->setLoc(part.value.getLoc());
+    part.value = moved->getResult(0);
+  }
+  return parts;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
 
 StringRef StepSums::nameOf(unsigned result) {
   auto name = function.getResultAttrOfType<StringAttr>(result, nn::kNameAttr);
@@ -70,10 +145,10 @@ Term StepSums::ofStep(Value value) { return meanOf(sumUp(value)); }
 
 Term StepSums::ofStep(Value gradient, FlatSymbolRefAttr parameter) {
   Term total;
-  for (Value part : partByNode(b, gradient)) {
+  for (const Part &part : partByNode(b, gradient)) {
     // A sum belongs to the node that makes what is summed.
-    b.setLoc(part.getLoc());
-    Term sum = sumUp(part);
+    b.setLoc(part.value.getLoc());
+    Term sum = sumUp(part.value);
     if (parameter)
       sum.get().getDefiningOp()->setAttr(nn::kGradientAttr, parameter);
     total = total.get() ? total + sum : sum;
