@@ -130,17 +130,6 @@ void ClusterGraph::findStages() {
           stages[&op] = stage.getInt(); // the last one holds
 }
 
-bool ClusterGraph::isInOneStage(const Ops &ops) const {
-  std::optional<int64_t> first;
-  for (Operation *op : ops)
-    if (auto it = stages.find(op); it != stages.end()) {
-      if (first.value_or(it->second) != it->second)
-        return false;
-      first = it->second;
-    }
-  return true;
-}
-
 void ClusterGraph::findUpdates() {
   auto function = dyn_cast<func::FuncOp>(block.getParentOp());
   if (!function)
@@ -163,11 +152,14 @@ void ClusterGraph::findUpdates() {
         }
 }
 
-bool ClusterGraph::isOfOneUpdate(const Ops &ops) const {
-  std::optional<StringRef> first;
+/// Whether all ops that `owners` knows belong to the same owner, but for those
+/// that are free to repeat.
+template <typename Owner>
+static bool haveOneOwner(const Ops &ops,
+                         const llvm::DenseMap<Operation *, Owner> &owners) {
+  std::optional<Owner> first;
   for (Operation *op : ops)
-    if (auto it = updates.find(op);
-        it != updates.end() && !isFreeToRepeat(op)) {
+    if (auto it = owners.find(op); it != owners.end() && !isFreeToRepeat(op)) {
       if (first.value_or(it->second) != it->second)
         return false;
       first = it->second;
@@ -176,7 +168,7 @@ bool ClusterGraph::isOfOneUpdate(const Ops &ops) const {
 }
 
 bool ClusterGraph::isConvex(const Ops &ops) const {
-  if (!isInOneStage(ops) || !isOfOneUpdate(ops))
+  if (!haveOneOwner(ops, stages) || !haveOneOwner(ops, updates))
     return false;
   llvm::DenseSet<unsigned> found;
   return findProducers(ops, getFirstPlace(ops), found);

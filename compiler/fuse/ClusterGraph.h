@@ -65,8 +65,6 @@ private:
   unsigned getFirstPlace(const Ops &ops) const;
   void findStages();
   void findUpdates();
-  bool isInOneStage(const Ops &ops) const;
-  bool isOfOneUpdate(const Ops &ops) const;
 
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;

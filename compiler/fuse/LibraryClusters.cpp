@@ -41,10 +41,6 @@ public:
   }
 
 private:
-  bool contains(const Ops &list, Operation *op) const {
-    return llvm::is_contained(list, op);
-  }
-
   /// Takes in the views an operand comes from, as far as strides say them.
   void absorbViews(Value operand, bool plain) {
     if (!plain)
@@ -72,7 +68,7 @@ private:
   void addProducers(Operation *op, Ops &candidate, bool tables = false) const {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
-      if (producer && !contains(candidate, producer) &&
+      if (producer && !llvm::is_contained(candidate, producer) &&
           graph.isFree(producer) && producer->hasOneUse() &&
           isFreeToRepeat(producer) && (tables || !isTensor(producer))) {
         candidate.push_back(producer);
@@ -86,7 +82,7 @@ private:
     Ops users;
     for (Operation *op : candidate)
       for (Operation *user : op->getUsers())
-        if (!contains(candidate, user))
+        if (!llvm::is_contained(candidate, user))
           users.push_back(user);
     graph.sort(users);
     return users.empty() ? nullptr : users.front();
