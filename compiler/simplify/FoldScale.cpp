@@ -56,24 +56,18 @@ struct Weights {
   SmallVector<int64_t> dimOfResultDim;
 };
 
-Weights getWeights(nn::ConvOp conv) {
+Weights getWeights(Operation *op) {
   Weights weights;
-  if (!isKnownAtLoad(conv.getWeights()))
+  if (!isa_and_nonnull<nn::ConvOp, nn::DotOp>(op))
     return weights;
-  weights.operand = 1;
-  weights.dimOfResultDim.assign(conv.getType().getRank(), -1);
-  weights.dimOfResultDim[conv.getChannelDim()] = 0;
-  return weights;
-}
-
-Weights getWeights(nn::DotOp dot) {
-  Weights weights;
-  bool isRhs = isKnownAtLoad(dot.getRhs());
-  if (!isRhs && !isKnownAtLoad(dot.getLhs()))
+  if (isKnownAtLoad(op->getOperand(1)))
+    weights.operand = 1;
+  else if (isa<nn::DotOp>(op) && isKnownAtLoad(op->getOperand(0)))
+    weights.operand = 0;
+  else
     return weights;
-  weights.operand = isRhs ? 1 : 0;
   // The sharding rule says which dimensions are the same.
-  nn::ShardingRule rule = dot.getShardingRule();
+  nn::ShardingRule rule = cast<nn::ShardableOpInterface>(op).getShardingRule();
   const auto &operandDims = rule.operands[*weights.operand];
   for (const SmallVector<int64_t> &factors : rule.results[0]) {
     const auto *found = llvm::find(operandDims, factors);
@@ -81,14 +75,6 @@ Weights getWeights(nn::DotOp dot) {
         found == operandDims.end() ? -1 : found - operandDims.begin());
   }
   return weights;
-}
-
-Weights getWeights(Operation *op) {
-  if (auto conv = dyn_cast_or_null<nn::ConvOp>(op))
-    return getWeights(conv);
-  if (auto dot = dyn_cast_or_null<nn::DotOp>(op))
-    return getWeights(dot);
-  return {};
 }
 
 /// Where the factor lies along the weights; nothing if it does not.
