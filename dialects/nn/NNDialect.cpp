@@ -64,34 +64,19 @@ Type getSignlessType(Type type) {
 TypedAttr getNeutralElement(ReduceKind kind, Type elementType) {
   Type type = getSignlessType(elementType);
   Builder b(type.getContext());
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    switch (kind) {
-    case ReduceKind::sum:
-      return b.getFloatAttr(type, 0.0);
-    case ReduceKind::prod:
-      return b.getFloatAttr(type, 1.0);
-    case ReduceKind::max:
-      return b.getFloatAttr(type, APFloat::getInf(semantics, true));
-    case ReduceKind::min:
-      return b.getFloatAttr(type, APFloat::getInf(semantics, false));
-    }
-  }
-  unsigned width = type.getIntOrFloatBitWidth();
-  bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1);
-  switch (kind) {
-  case ReduceKind::sum:
-    return b.getIntegerAttr(type, APInt::getZero(width));
-  case ReduceKind::prod:
-    return b.getIntegerAttr(type, APInt(width, 1));
-  case ReduceKind::max:
-    return b.getIntegerAttr(type, isUnsigned ? APInt::getMinValue(width)
-                                             : APInt::getSignedMinValue(width));
-  case ReduceKind::min:
-    return b.getIntegerAttr(type, isUnsigned ? APInt::getMaxValue(width)
-                                             : APInt::getSignedMaxValue(width));
-  }
-  llvm_unreachable("every kind is listed");
+  if (kind == ReduceKind::sum)
+    return b.getZeroAttr(type);
+  if (kind == ReduceKind::prod)
+    return b.getOneAttr(type);
+  const bool isMax = kind == ReduceKind::max;
+  if (auto floatType = dyn_cast<FloatType>(type))
+    return b.getFloatAttr(type, APFloat::getInf(floatType.getFloatSemantics(),
+                                                /*Negative=*/isMax));
+  const unsigned width = type.getIntOrFloatBitWidth();
+  const bool isUnsigned =
+      elementType.isUnsignedInteger() || elementType.isInteger(1);
+  return b.getIntegerAttr(type, isMax ? APSInt::getMinValue(width, isUnsigned)
+                                      : APSInt::getMaxValue(width, isUnsigned));
 }
 
 int64_t getWindowedSize(int64_t size, int64_t low, int64_t high, int64_t window,

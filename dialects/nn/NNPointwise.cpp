@@ -30,28 +30,20 @@ static LogicalResult simplifyPow(PowOp op, PatternRewriter &rewriter) {
   if (!exponent)
     return failure();
   Value x = op.getLhs();
-  if (*exponent == 2.0) {
+  if (*exponent == 2.0)
     rewriter.replaceOpWithNewOp<MulOp>(op, x, x);
-    return success();
-  }
-  if (*exponent == 3.0) {
-    Value square = MulOp::create(rewriter, op.getLoc(), x, x);
-    rewriter.replaceOpWithNewOp<MulOp>(op, square, x);
-    return success();
-  }
-  if (*exponent == 0.5) {
+  else if (*exponent == 3.0)
+    rewriter.replaceOpWithNewOp<MulOp>(
+        op, MulOp::create(rewriter, op.getLoc(), x, x), x);
+  else if (*exponent == 0.5)
     rewriter.replaceOpWithNewOp<SqrtOp>(op, x);
-    return success();
-  }
-  if (*exponent == -0.5) {
+  else if (*exponent == -0.5)
     rewriter.replaceOpWithNewOp<RsqrtOp>(op, x);
-    return success();
-  }
-  if (*exponent == -1.0) {
+  else if (*exponent == -1.0)
     rewriter.replaceOpWithNewOp<ReciprocalOp>(op, x);
-    return success();
-  }
-  return failure();
+  else
+    return failure();
+  return success();
 }
 
 void PowOp::getCanonicalizationPatterns(RewritePatternSet &results,

@@ -17,22 +17,22 @@ namespace partita::nn {
 // What several verifiers say
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifySameElementType(Operation *op, Value x,
-                                           Value result) {
-  Type from = getElementTypeOrSelf(x.getType());
-  Type to = getElementTypeOrSelf(result.getType());
+static LogicalResult verifySameElementType(Operation *op) {
+  Type from = getElementTypeOrSelf(op->getOperand(0));
+  Type to = getElementTypeOrSelf(op->getResult(0));
   if (from != to)
     return op->emitOpError("turns elements of type ")
            << from << " into elements of type " << to;
   return success();
 }
 
-static LogicalResult verifyShape(Operation *op, RankedTensorType result,
-                                 ArrayRef<int64_t> expected) {
-  if (result.getShape() != expected)
+/// The shape of the result, and that it has elements of the first operand.
+static LogicalResult verifyResult(Operation *op, ArrayRef<int64_t> expected) {
+  ArrayRef<int64_t> shape = getTensorType(op->getResult(0)).getShape();
+  if (shape != expected)
     return op->emitOpError("result has shape [")
-           << result.getShape() << "] instead of [" << expected << "]";
-  return success();
+           << shape << "] instead of [" << expected << "]";
+  return verifySameElementType(op);
 }
 
 static LogicalResult verifyEntries(Operation *op, StringRef name,
@@ -64,7 +64,7 @@ LogicalResult ReshapeOp::verify() {
   if (from.getNumElements() != to.getNumElements()) // C1
     return emitOpError("turns ")
            << from.getNumElements() << " elements into " << to.getNumElements();
-  return verifySameElementType(*this, getX(), getResult()); // C2
+  return verifySameElementType(*this); // C2
 }
 
 Cost ReshapeOp::getCost() { return movementCost(0, /*free=*/true); }
@@ -74,10 +74,7 @@ LogicalResult TransposeOp::verify() {
   if (!isPermutation(getPermutation(), from.getRank())) // C1
     return emitOpError("[") << getPermutation() << "] is not a permutation of "
                             << from.getRank() << " dimensions";
-  if (failed(verifyShape(*this, getType(),
-                         permuted(from.getShape(), getPermutation())))) // C2
-    return failure();
-  return verifySameElementType(*this, getX(), getResult());
+  return verifyResult(*this, permuted(from.getShape(), getPermutation())); // C2
 }
 
 Cost TransposeOp::getCost() { return movementCost(2 * getByteSize(getType())); }
@@ -94,8 +91,7 @@ void TransposeOp::build(OpBuilder &builder, OperationState &state, Value x,
 LogicalResult BroadcastOp::verify() {
   RankedTensorType from = getX().getType(), to = getType();
   ArrayRef<int64_t> dims = getDims();
-  if (failed(verifyEntries(*this, "dims", dims, from.getRank()))) // C1
-    return failure();
+  PARTITA_TRY(verifyEntries(*this, "dims", dims, from.getRank())); // C1
   for (auto [i, dim] : llvm::enumerate(dims)) {
     PARTITA_TRY(verifyDim(*this, dim, to.getRank()));
     if (i > 0 && dims[i - 1] >= dim)
@@ -105,7 +101,7 @@ LogicalResult BroadcastOp::verify() {
       return emitOpError("cannot repeat dimension ")
              << i << " of size " << size << " to size " << to.getDimSize(dim);
   }
-  return verifySameElementType(*this, getX(), getResult()); // C3
+  return verifySameElementType(*this); // C3
 }
 
 Cost BroadcastOp::getCost() {
@@ -119,10 +115,9 @@ Cost BroadcastOp::getCost() {
 LogicalResult SliceOp::verify() {
   RankedTensorType from = getX().getType();
   int64_t rank = from.getRank();
-  if (failed(verifyEntries(*this, "starts", getStarts(), rank)) || // C1
-      failed(verifyEntries(*this, "limits", getLimits(), rank)) ||
-      failed(verifyEntries(*this, "strides", getStrides(), rank)))
-    return failure();
+  PARTITA_TRY(verifyEntries(*this, "starts", getStarts(), rank)); // C1
+  PARTITA_TRY(verifyEntries(*this, "limits", getLimits(), rank));
+  PARTITA_TRY(verifyEntries(*this, "strides", getStrides(), rank));
   SmallVector<int64_t> shape;
   for (int64_t dim = 0; dim < rank; ++dim) {
     int64_t start = getStarts()[dim], limit = getLimits()[dim];
@@ -134,9 +129,7 @@ LogicalResult SliceOp::verify() {
              << dim << " of size " << from.getDimSize(dim);
     shape.push_back((limit - start + stride - 1) / stride);
   }
-  if (failed(verifyShape(*this, getType(), shape))) // C3
-    return failure();
-  return verifySameElementType(*this, getX(), getResult());
+  return verifyResult(*this, shape); // C3
 }
 
 Cost SliceOp::getCost() {
@@ -159,9 +152,8 @@ Cost ReverseOp::getCost() { return movementCost(2 * getByteSize(getType())); }
 
 LogicalResult PadOp::verify() {
   RankedTensorType from = getX().getType();
-  if (failed(verifyEntries(*this, "low", getLow(), from.getRank())) || // C1
-      failed(verifyEntries(*this, "high", getHigh(), from.getRank())))
-    return failure();
+  PARTITA_TRY(verifyEntries(*this, "low", getLow(), from.getRank())); // C1
+  PARTITA_TRY(verifyEntries(*this, "high", getHigh(), from.getRank()));
   SmallVector<int64_t> shape;
   for (auto [low, size, high] :
        llvm::zip_equal(getLow(), from.getShape(), getHigh())) {
@@ -169,9 +161,7 @@ LogicalResult PadOp::verify() {
       return emitOpError("cannot have a border of negative width");
     shape.push_back(low + size + high);
   }
-  if (failed(verifyShape(*this, getType(), shape)) || // C2
-      failed(verifySameElementType(*this, getX(), getResult())))
-    return failure();
+  PARTITA_TRY(verifyResult(*this, shape)); // C2
   RankedTensorType value = getValue().getType();
   if (value.getRank() != 0 ||
       value.getElementType() != from.getElementType()) // C3
@@ -220,16 +210,13 @@ Cost ConcatOp::getCost() { return movementCost(2 * getByteSize(getType())); }
 LogicalResult GatherOp::verify() {
   RankedTensorType from = getX().getType();
   int64_t dim = getDim();
-  if (failed(verifyDim(*this, dim, from.getRank()))) // C1
-    return failure();
+  PARTITA_TRY(verifyDim(*this, dim, from.getRank())); // C1
   if (from.getDimSize(dim) == 0 && getType().getNumElements() != 0)
     return emitOpError("chooses from dimension ") << dim << ", which is empty";
   SmallVector<int64_t> shape(from.getShape().take_front(dim));
   llvm::append_range(shape, getIndices().getType().getShape());
   llvm::append_range(shape, from.getShape().drop_front(dim + 1));
-  if (failed(verifyShape(*this, getType(), shape))) // C2
-    return failure();
-  return verifySameElementType(*this, getX(), getResult());
+  return verifyResult(*this, shape); // C2
 }
 
 Cost GatherOp::getCost() {
@@ -249,8 +236,7 @@ bool GatherOp::canPermute(ArrayRef<int64_t>) {
 LogicalResult GatherElementsOp::verify() {
   RankedTensorType from = getX().getType(), at = getIndices().getType();
   int64_t dim = getDim();
-  if (failed(verifyDim(*this, dim, from.getRank()))) // C1
-    return failure();
+  PARTITA_TRY(verifyDim(*this, dim, from.getRank())); // C1
   if (from.getDimSize(dim) == 0 && getType().getNumElements() != 0)
     return emitOpError("chooses from dimension ") << dim << ", which is empty";
   bool fits = at.getRank() == from.getRank();
@@ -259,9 +245,7 @@ LogicalResult GatherElementsOp::verify() {
   if (!fits) // C2
     return emitOpError("cannot choose from ")
            << from << " along dimension " << dim << " with indices " << at;
-  if (failed(verifyShape(*this, getType(), at.getShape()))) // C3
-    return failure();
-  return verifySameElementType(*this, getX(), getResult());
+  return verifyResult(*this, at.getShape()); // C3
 }
 
 bool GatherElementsOp::readsComputedPlace() { return true; }

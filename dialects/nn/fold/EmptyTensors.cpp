@@ -33,15 +33,12 @@ namespace {
 OpFoldResult foldWithoutOperand(Operation *op) {
   return llvm::TypeSwitch<Operation *, OpFoldResult>(op)
       // A sum of no products; attention to nothing is a sum of no values.
-      .Case<DotOp, ConvOp, ConvDxOp, ConvDwOp, AttentionOp, ExpertOuterOp>(
-          [](auto product) {
-            return getNeutralTensor(ReduceKind::sum, product.getType());
-          })
-      .Case<ReduceOp, WindowReduceOp>([](auto reduce) {
-        return getNeutralTensor(reduce.getKind(), reduce.getType());
+      .Case<AttentionOp, ExpertOuterOp>([](auto product) {
+        return getNeutralTensor(ReduceKind::sum, product.getType());
       })
-      .Case([](WindowSpreadOp spread) {
-        return getNeutralTensor(ReduceKind::sum, spread.getType());
+      .Case([](ReductionOpInterface reduction) {
+        return getNeutralTensor(reduction.getReduceKind(),
+                                getTensorType(reduction->getResult(0)));
       })
       .Case([](ScatterOp scatter) { return scatter.getX(); })
       .Case([](ConcatOp concat) {

@@ -237,49 +237,41 @@ Value bitcast(OpBuilder &b, Location loc, Value x, Type to) {
   return arith::BitcastOp::create(b, loc, signless, x);
 }
 
-static arith::CmpFPredicate floatPredicate(ComparePredicate predicate) {
-  switch (predicate) {
-  case ComparePredicate::eq:
-    return arith::CmpFPredicate::OEQ;
-  case ComparePredicate::ne:
-    return arith::CmpFPredicate::UNE;
-  case ComparePredicate::lt:
-    return arith::CmpFPredicate::OLT;
-  case ComparePredicate::le:
-    return arith::CmpFPredicate::OLE;
-  case ComparePredicate::gt:
-    return arith::CmpFPredicate::OGT;
-  case ComparePredicate::ge:
-    return arith::CmpFPredicate::OGE;
-  }
-  llvm_unreachable("every predicate is listed");
-}
+namespace {
+/// A comparison of floats, of signed and of unsigned integers.
+struct Predicates {
+  arith::CmpFPredicate ofFloats;
+  arith::CmpIPredicate ofSigned, ofUnsigned;
+};
+} // namespace
 
-static arith::CmpIPredicate integerPredicate(ComparePredicate predicate,
-                                             bool isUnsigned) {
+static Predicates getPredicates(ComparePredicate predicate) {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
   switch (predicate) {
   case ComparePredicate::eq:
-    return arith::CmpIPredicate::eq;
+    return {F::OEQ, I::eq, I::eq};
   case ComparePredicate::ne:
-    return arith::CmpIPredicate::ne;
+    return {F::UNE, I::ne, I::ne};
   case ComparePredicate::lt:
-    return isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    return {F::OLT, I::slt, I::ult};
   case ComparePredicate::le:
-    return isUnsigned ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle;
+    return {F::OLE, I::sle, I::ule};
   case ComparePredicate::gt:
-    return isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
+    return {F::OGT, I::sgt, I::ugt};
   case ComparePredicate::ge:
-    return isUnsigned ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge;
+    return {F::OGE, I::sge, I::uge};
   }
   llvm_unreachable("every predicate is listed");
 }
 
 Value compare(OpBuilder &b, Location loc, ComparePredicate predicate, Value x,
               Value y, Type type) {
+  const Predicates is = getPredicates(predicate);
   if (isFloat(x))
-    return arith::CmpFOp::create(b, loc, floatPredicate(predicate), x, y);
+    return arith::CmpFOp::create(b, loc, is.ofFloats, x, y);
   return arith::CmpIOp::create(
-      b, loc, integerPredicate(predicate, isUnsigned(type)), x, y);
+      b, loc, isUnsigned(type) ? is.ofUnsigned : is.ofSigned, x, y);
 }
 
 } // namespace partita::nn::scalar

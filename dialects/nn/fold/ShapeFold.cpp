@@ -123,26 +123,21 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
     return getOperands()[0];
   if (!isFoldable(getType()))
     return nullptr;
-  int64_t dim = getDim();
   SmallVector<SmallVector<Attribute>> parts;
-  SmallVector<SmallVector<int64_t>> strides;
-  SmallVector<std::pair<int64_t, int64_t>> places; // (part, index in it)
-  for (auto [number, attr] : llvm::enumerate(adaptor.getOperands())) {
+  for (Attribute attr : adaptor.getOperands()) {
     auto part = dyn_cast_or_null<DenseElementsAttr>(attr);
     if (!part)
       return nullptr;
     parts.push_back(llvm::to_vector(part.getValues<Attribute>()));
-    strides.push_back(computeStrides(part.getType().getShape()));
-    for (int64_t i = 0; i < part.getType().getDimSize(dim); ++i)
-      places.push_back({static_cast<int64_t>(number), i});
   }
+  // Each position of the dimensions before has a row of each part.
+  const size_t rows =
+      llvm::product_of(getType().getShape().take_front(getDim()));
   SmallVector<Attribute> elements;
-  forEachIndex(getType().getShape(), [&](ArrayRef<int64_t> index) {
-    auto [number, at] = places[index[dim]];
-    SmallVector<int64_t> source(index);
-    source[dim] = at;
-    elements.push_back(parts[number][linearize(source, strides[number])]);
-  });
+  for (size_t row = 0; row < rows; ++row)
+    for (ArrayRef<Attribute> part : parts)
+      llvm::append_range(
+          elements, part.slice(row * (part.size() / rows), part.size() / rows));
   return DenseElementsAttr::get(getType(), elements);
 }
 
@@ -182,16 +177,10 @@ OpFoldResult GatherElementsOp::fold(FoldAdaptor adaptor) {
 OpFoldResult IotaOp::fold(FoldAdaptor) {
   if (!isFoldable(getType()))
     return nullptr;
-  Type elementType = getType().getElementType();
   SmallVector<Attribute> elements;
   forEachIndex(getType().getShape(), [&](ArrayRef<int64_t> index) {
-    int64_t i = index[getDim()];
-    if (isa<FloatType>(elementType))
-      elements.push_back(FloatAttr::get(elementType, static_cast<double>(i)));
-    else
-      elements.push_back(IntegerAttr::get(
-          elementType, APInt(elementType.getIntOrFloatBitWidth(), i, false,
-                             /*implicitTrunc=*/true)));
+    elements.push_back(makeNumber(getType().getElementType(),
+                                  static_cast<double>(index[getDim()])));
   });
   return DenseElementsAttr::get(getType(), elements);
 }
