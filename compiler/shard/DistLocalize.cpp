@@ -13,8 +13,6 @@
 #include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/support/Try.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace partita::shard {
@@ -181,15 +179,6 @@ private:
     });
   }
 
-  /// The sizes of one device's parts of the factors.
-  SmallVector<int64_t> getPartSizes(const nn::ShardingRule &rule,
-                                    const FactorShardings &factors) {
-    SmallVector<int64_t> sizes;
-    for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
-      sizes.push_back(getPartSize(factor.size, cut, axes));
-    return sizes;
-  }
-
   LogicalResult make(Operation *op, const nn::ShardingRule &rule,
                      const FactorShardings &factors, ArrayRef<Value> operands) {
     Operation *local;
@@ -221,7 +210,7 @@ private:
     Annotations annotations(op);
     builder.setListener(&annotations);
     Operation *local = cast<nn::ShardableOpInterface>(op).buildLocal(
-        builder, rule, getPartSizes(rule, factors), operands, begins);
+        builder, rule, getPartSizes(rule, factors, axes), operands, begins);
     builder.setListener(nullptr);
     return local;
   }
@@ -384,11 +373,9 @@ private:
   Value getLoaded(Value value, const Sharding &sharding) {
     if (isWhole(sharding))
       return value;
-    const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    const Attribute key = getAttr(value.getContext(), sharding, rank);
-    Value &made =
-        loaded[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}];
-    if (made)
+    const Attribute cut = getAttr(value.getContext(), sharding,
+                                  nn::getTensorType(value).getRank());
+    if (Value made = loaded.lookup({value, cut}))
       return made;
     Operation *op = value.getDefiningOp();
     Value local = computeLoaded(op, sharding);
@@ -396,8 +383,7 @@ private:
       builder.setInsertionPointAfter(op);
       local = shardAll(value, sharding, op->getLoc());
     }
-    return loaded[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}] =
-               local;
+    return loaded[{value, cut}] = local;
   }
 
   Value computeLoaded(Operation *op, const Sharding &sharding) {
@@ -426,7 +412,7 @@ private:
   OpBuilder builder;
   analysis::Rates rates;
   llvm::DenseMap<Value, Value> locals; ///< of a micro-batch
-  std::map<std::pair<const void *, const void *>, Value> loaded;
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> loaded;
   llvm::DenseSet<Value> zeros; ///< values that hold 0 beyond the end
 };
 

@@ -314,12 +314,10 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
       return local;
     }
     const nn::ShardingRule &rule = *propagation.getRule(op);
-    SmallVector<int64_t> sizes;
-    for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
-      sizes.push_back(getPartSize(factor.size, cut, propagation.getAxes()));
     SmallVector<Value> begins(factors.size());
     Operation *local = cast<nn::ShardableOpInterface>(op).buildLocal(
-        builder, rule, sizes, operands, begins);
+        builder, rule, getPartSizes(rule, factors, propagation.getAxes()),
+        operands, begins);
     for (NamedAttribute attr : op->getDiscardableAttrs())
       local->setDiscardableAttr(attr.getName(), attr.getValue());
     return local;

@@ -59,6 +59,8 @@ public:
     }
     PARTITA_TRY(collectStages());
     PARTITA_TRY(collectDevices());
+    for (Spec &spec : specs)
+      PARTITA_TRY(checkDevices(spec));
     PARTITA_TRY(findAxes());
     PARTITA_TRY(findPlaces());
     writeMesh();
@@ -150,8 +152,6 @@ private:
                  << ", and stage " << other << " on " << describe(devices)
                  << ": two stages have the same devices, or none in common";
     }
-    for (Spec &spec : specs)
-      PARTITA_TRY(checkDevices(spec));
     return success();
   }
 
@@ -177,8 +177,6 @@ private:
     for (auto &[stage, devices] : stages)
       for (size_t i = 0; i < perStage; ++i)
         devices.push_back(next++);
-    for (Spec &spec : specs)
-      PARTITA_TRY(checkDevices(spec));
     return success();
   }
 

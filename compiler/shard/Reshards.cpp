@@ -118,11 +118,7 @@ private:
     const AxisList list{ArrayRef(next).take_front(count)};
     Layout then = now;
     cut(then, dim, list);
-    step({.kind = MoveKind::shard,
-          .axes = list,
-          .to = dim,
-          .toBlocks = to[dim].blocks},
-         0, now, then);
+    step({.axes = list, .to = dim, .toBlocks = to[dim].blocks}, 0, then);
   }
 
   bool isFree(const Layout &now, StringAttr axis) const {
@@ -168,19 +164,17 @@ private:
         continue;
       Layout then = joined;
       cut(then, dim, list);
-      step({.kind = MoveKind::reduce_scatter,
+      step({.collective = abi::CollectiveKind::reduce_scatter,
             .axes = list,
             .reduction = reduction,
             .to = dim,
             .toBlocks = to[dim].blocks},
-           abi::sentBytes(abi::CollectiveKind::reduce_scatter,
-                          getBytes(then.sharding), axes.getSize(list)),
-           now, then);
+           getBytes(then.sharding), then);
     }
-    step({.kind = MoveKind::all_reduce, .axes = list, .reduction = reduction},
-         abi::sentBytes(abi::CollectiveKind::all_reduce, getBytes(now.sharding),
-                        axes.getSize(list)),
-         now, joined);
+    step({.collective = abi::CollectiveKind::all_reduce,
+          .axes = list,
+          .reduction = reduction},
+         getBytes(now.sharding), joined);
   }
 
   /// Takes all but the first `keep` axes from a dimension: to another one, or
@@ -192,37 +186,36 @@ private:
     without.sharding[dim].axes.truncate(keep);
     if (keep == 0)
       without.sharding[dim] = {};
-    Move move{.axes = list, .from = dim, .fromBlocks = old.blocks};
-    const int64_t devices = axes.getSize(list);
     for (int64_t other = 0; other < type.getRank(); ++other) {
       if (other == dim || !canAdd(other, list, getMissing(now, other)))
         continue;
       Layout then = without;
       cut(then, other, list);
-      move.kind = MoveKind::all_to_all;
-      move.to = other;
-      move.toBlocks = to[other].blocks;
-      step(move,
-           abi::sentBytes(abi::CollectiveKind::all_to_all,
-                          getBytes(then.sharding) / devices, devices),
-           now, then);
-    }
-    move = {.kind = MoveKind::all_gather,
+      step({.collective = abi::CollectiveKind::all_to_all,
             .axes = list,
             .from = dim,
-            .fromBlocks = old.blocks};
-    step(move,
-         abi::sentBytes(abi::CollectiveKind::all_gather, getBytes(now.sharding),
-                        devices),
-         now, without);
+            .to = other,
+            .fromBlocks = old.blocks,
+            .toBlocks = to[other].blocks},
+           getBytes(then.sharding) / axes.getSize(list), then);
+    }
+    step({.collective = abi::CollectiveKind::all_gather,
+          .axes = list,
+          .from = dim,
+          .fromBlocks = old.blocks},
+         getBytes(now.sharding), without);
   }
 
-  void step(const Move &move, int64_t sentBytes, const Layout &now,
-            const Layout &then) {
+  /// `bytes`: of the collective, see abi::sentBytes.
+  void step(const Move &move, int64_t bytes, const Layout &then) {
     const double ns = path.ns;
-    path.sentBytes += sentBytes;
-    if (move.kind != MoveKind::shard)
-      path.ns += machine.getCollectiveNs(sentBytes, axes.getSize(move.axes));
+    const int64_t sentBefore = path.sentBytes;
+    if (move.collective) {
+      const int64_t devices = axes.getSize(move.axes),
+                    sent = abi::sentBytes(*move.collective, bytes, devices);
+      path.sentBytes += sent;
+      path.ns += machine.getCollectiveNs(sent, devices);
+    }
     path.moves.push_back(move);
     auto getSize = [&](int64_t dim) {
       return dim < 0
@@ -234,7 +227,7 @@ private:
     visit(then);
     path.moves.pop_back();
     path.ns = ns;
-    path.sentBytes -= sentBytes;
+    path.sentBytes = sentBefore;
   }
 
   int64_t getBytes(const Sharding &sharding) const {
@@ -273,29 +266,30 @@ public:
   Value build(const Move &move, Value value) {
     const ArrayAttr names = b.getArrayAttr(
         SmallVector<Attribute>(move.axes.begin(), move.axes.end()));
+    if (!move.collective)
+      return dist::ShardOp::create(b, withSize(value, move.to, move.toSize),
+                                   value, move.to, move.toBlocks, names);
     const int64_t devices = axes.getSize(move.axes);
-    switch (move.kind) {
-    case MoveKind::all_reduce:
+    switch (*move.collective) {
+    case abi::CollectiveKind::all_reduce:
       return dist::AllReduceOp::create(b, value.getType(), move.reduction,
                                        value, names, reason);
-    case MoveKind::reduce_scatter:
+    case abi::CollectiveKind::reduce_scatter:
       value = resize(value, move.to, move.toBlocks, move.toSize * devices);
       return dist::ReduceScatterOp::create(
           b, withSize(value, move.to, move.toSize), move.reduction, value,
           move.to, move.toBlocks, names, reason);
-    case MoveKind::all_to_all:
+    case abi::CollectiveKind::all_to_all:
       value = resize(value, move.to, move.toBlocks, move.toSize * devices);
       return exchange(move, value, names, devices);
-    case MoveKind::all_gather:
+    case abi::CollectiveKind::all_gather:
       value = dist::AllGatherOp::create(
           b, withSize(value, move.from, getSize(value, move.from) * devices),
           value, move.from, move.fromBlocks, names, reason);
       return resize(value, move.from, move.fromBlocks, move.fromSize);
-    case MoveKind::shard:
-      return dist::ShardOp::create(b, withSize(value, move.to, move.toSize),
-                                   value, move.to, move.toBlocks, names);
+    default:
+      llvm_unreachable("no reshard needs another one");
     }
-    llvm_unreachable("every kind is listed");
   }
 
 private:

@@ -11,6 +11,8 @@
 #include "compiler/cost/CostModel.h"
 #include "compiler/shard/Sharding.h"
 
+#include <optional>
+
 namespace partita::shard {
 
 /// How the devices have a tensor: how it is cut, and along which axes they have
@@ -20,18 +22,10 @@ struct Layout {
   llvm::SmallVector<dist::PartialAttr> partials;
 };
 
-/// The ops that bring a tensor from one layout to another.
-enum class MoveKind {
-  all_reduce,
-  reduce_scatter,
-  all_to_all,
-  all_gather,
-  shard
-};
-
-/// One op, of the devices along `axes`.
+/// One op that brings a tensor from one layout to another, of the devices along
+/// `axes`.
 struct Move {
-  MoveKind kind = MoveKind::shard;
+  std::optional<abi::CollectiveKind> collective; ///< none: a `dist.shard`
   AxisList axes;
   nn::ReduceKind reduction = nn::ReduceKind::sum;
   int64_t from = -1; ///< the dimension that is cut along `axes` before

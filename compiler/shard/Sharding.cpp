@@ -111,6 +111,15 @@ int64_t getPartSize(int64_t size, const DimSharding &cut, const Axes &axes) {
                    llvm::divideCeil(pieces, axes.getSize(cut.axes));
 }
 
+SmallVector<int64_t> getPartSizes(const nn::ShardingRule &rule,
+                                  const FactorShardings &factors,
+                                  const Axes &axes) {
+  SmallVector<int64_t> sizes;
+  for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
+    sizes.push_back(getPartSize(factor.size, cut, axes));
+  return sizes;
+}
+
 bool isEven(int64_t size, const DimSharding &cut, const Axes &axes) {
   return size % (cut.blocks * axes.getSize(cut.axes)) == 0 &&
          cut.alignment == 1;

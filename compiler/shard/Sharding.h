@@ -93,6 +93,11 @@ bool isEven(int64_t size, const DimSharding &cut, const Axes &axes);
 /// How an op cuts its factors.
 using FactorShardings = llvm::SmallVector<DimSharding>;
 
+/// The sizes of one device's parts of the factors of an op.
+llvm::SmallVector<int64_t> getPartSizes(const nn::ShardingRule &rule,
+                                        const FactorShardings &factors,
+                                        const Axes &axes);
+
 /// Cuts the factors of an op as one of its tensors is cut. Skips cuts that a
 /// factor does not allow, or that contradict the cuts in `factors`. Returns
 /// whether no cut was skipped.

@@ -68,8 +68,7 @@ double ShardingCosts::getOpNs(Operation *op) {
   const FactorShardings factors = propagation.getFactorShardings(op);
   SmallVector<int64_t> sizes;
   if (const nn::ShardingRule *rule = propagation.getRule(op))
-    for (auto [factor, cut] : llvm::zip_equal(rule->factors, factors))
-      sizes.push_back(getPartSize(factor.size, cut, propagation.getAxes()));
+    sizes = getPartSizes(*rule, factors, propagation.getAxes());
   auto [it, isNew] = known.try_emplace({op, std::move(sizes)}, 0);
   if (isNew)
     it->second = isWhole(factors) ? getNs(op, rates)
@@ -141,8 +140,8 @@ void ShardingCosts::add(Exchange exchange, const Layout &from,
       chooseReshard(cast<RankedTensorType>(exchange.value.getType()), from, to,
                     propagation.getAxes(), machine);
   for (const Move &move : reshard.moves)
-    if (move.kind != MoveKind::shard)
-      exchange.kinds.push_back(move.kind);
+    if (move.collective)
+      exchange.kinds.push_back(*move.collective);
   if (exchange.kinds.empty())
     return;
   exchange.sentBytes = reshard.sentBytes;

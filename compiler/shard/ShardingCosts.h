@@ -32,9 +32,10 @@ struct Exchange {
   /// The first op that reads the value in this way. Null: the value is made in
   /// another way than it is cut.
   mlir::Operation *reader = nullptr;
-  llvm::SmallVector<MoveKind> kinds; ///< in their order; at least one
-  int64_t sentBytes = 0;             ///< by each device, per micro-batch
-  double ns = 0;                     ///< predicted
+  llvm::SmallVector<abi::CollectiveKind>
+      kinds;             ///< in their order; at least one
+  int64_t sentBytes = 0; ///< by each device, per micro-batch
+  double ns = 0;         ///< predicted
 };
 
 /// Predicted times of a graph whose values are cut as a propagation says.

@@ -294,19 +294,19 @@ private:
     return llvm::join(parts, ", ");
   }
 
-  static std::string describe(MoveKind kind, const std::string &node) {
+  static std::string describe(abi::CollectiveKind kind,
+                              const std::string &node) {
     switch (kind) {
-    case MoveKind::all_reduce:
-    case MoveKind::reduce_scatter:
+    case abi::CollectiveKind::all_reduce:
+    case abi::CollectiveKind::reduce_scatter:
       return "partial sums of '" + node + "' are joined";
-    case MoveKind::all_to_all:
+    case abi::CollectiveKind::all_to_all:
       return "parts of '" + node + "' are exchanged";
-    case MoveKind::all_gather:
+    case abi::CollectiveKind::all_gather:
       return "parts of '" + node + "' are gathered";
-    case MoveKind::shard:
-      break; // Nothing is sent.
+    default:
+      llvm_unreachable("no reshard needs another one");
     }
-    llvm_unreachable("an exchange sends something");
   }
 
   static std::string describeChange(int64_t before, int64_t after,

@@ -228,20 +228,17 @@ private:
 
   void inlineBody() {
     Block &body = op.getBodies().front().front();
-    SmallVector<Value> parts;
     for (auto [argument, input, dim] :
          llvm::zip(body.getArguments(), op.getInputs(), op.getArgumentDims()))
-      parts.push_back(dim < 0 || replicas == 1
-                          ? input
-                          : Value(dist::ShardOp::create(
-                                builder, argument.getLoc(), argument.getType(),
-                                input, dim, 1, axes)));
+      argument.replaceAllUsesWith(
+          dim < 0 || replicas == 1
+              ? input
+              : Value(dist::ShardOp::create(builder, argument.getLoc(),
+                                            argument.getType(), input, dim, 1,
+                                            axes)));
     yielded = body.getTerminator();
-    Block *outer = op->getBlock();
-    for (auto [argument, part] : llvm::zip(body.getArguments(), parts))
-      argument.replaceAllUsesWith(part);
-    outer->getOperations().splice(Block::iterator(op), body.getOperations(),
-                                  body.begin(), body.end());
+    op->getBlock()->getOperations().splice(Block::iterator(op),
+                                           body.getOperations());
   }
 
   LogicalResult replace(dist::PlaceholderOpInterface placeholder) {
