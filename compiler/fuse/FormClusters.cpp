@@ -47,7 +47,7 @@ struct FormedCluster {
 
 /// The ops of a block by cluster; each op without a number is one alone.
 /// Constants are left out: they follow their users.
-SmallVector<FormedCluster> collect(Block &block) {
+llvm::MapVector<int64_t, FormedCluster> collect(Block &block) {
   llvm::MapVector<int64_t, FormedCluster> numbered;
   int64_t alone = -1;
   for (Operation &op : block) {
@@ -59,10 +59,7 @@ SmallVector<FormedCluster> collect(Block &block) {
     if (attr)
       cluster.kind = attr.getKind();
   }
-  SmallVector<FormedCluster> clusters;
-  for (auto &[number, cluster] : numbered)
-    clusters.push_back(std::move(cluster));
-  return clusters;
+  return numbered;
 }
 
 /// Whether fusion put both into one cluster.
@@ -254,7 +251,7 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
     });
     for (Block *block : blocks) {
       const OpSet loadOps = findLoadOps(*block);
-      for (const FormedCluster &cluster : collect(*block))
+      for (const auto &[number, cluster] : collect(*block))
         outline(cluster, loadOps);
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
