@@ -50,6 +50,11 @@ template <typename Op> struct Convolution {
   int64_t reach(int64_t i) {
     return (weights.getDimSize(2 + i) - 1) * op.getDilations()[i];
   }
+  /// How far the last window reaches beyond the image.
+  int64_t borderAbove(int64_t i) {
+    return (resultSize(i) - 1) * op.getStrides()[i] + 1 + reach(i) -
+           op.getPadsLow()[i] - imageSize(i);
+  }
 
   /// A convolution whose borders may be negative. `sizes`: those of its result,
   /// of which `channels` are the channels.
@@ -82,8 +87,62 @@ template <typename Op> struct Convolution {
         weights.get(), op.getLayout(), strides, dilations, low, high, groups);
   }
 
-  Term differentiateImage(Term dy, Term weights);
-  Term differentiateWeights(Term dy, Term x);
+  Term differentiateImage(Term dy, Term weights) {
+    // Inputs and outputs of each group change places: [G, O/G, C/G, window..].
+    ArrayRef<int64_t> from = weights.shape();
+    Shape grouped = {groups, from[0] / groups, from[1]}, order = {0, 2, 1},
+          turned = {groups * from[1], from[0] / groups}, windows, low, high,
+          strides(rank, 1);
+    for (int64_t i = 0; i < numSpatial(); ++i) {
+      grouped.push_back(from[2 + i]);
+      order.push_back(3 + i);
+      turned.push_back(from[2 + i]);
+      windows.push_back(2 + i);
+      strides[spatialDim + i] = op.getStrides()[i];
+      low.push_back(reach(i) - op.getPadsLow()[i]);
+      high.push_back(imageSize(i) + op.getPadsLow()[i] -
+                     ((resultSize(i) - 1) * op.getStrides()[i] + 1));
+    }
+    Term turnedWeights =
+        weights.reshape(grouped).transpose(order).reshape(turned).reverse(
+            windows);
+    return convolve(dy.spread(strides), turnedWeights, Shape(numSpatial(), 1),
+                    op.getDilations(), low, high, turned[0]);
+  }
+
+  Term differentiateWeights(Term dy, Term x) {
+    const int64_t inputs = x.shape()[channelDim] / groups, batch = x.shape()[0];
+    // The image: [C/G, (spatial..), G * N], the channels where they were.
+    Shape split, order, image, kernelOrder = {channelDim, 0}, low, high,
+                               back = {channelDim, 0};
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      if (dim == channelDim)
+        split.push_back(groups);
+      split.push_back(dim == channelDim ? inputs : x.shape()[dim]);
+    }
+    auto splitDim = [&](int64_t dim) { return dim + (dim > channelDim); };
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      if (dim == 0)
+        order.push_back(channelDim + 1);
+      else if (dim == channelDim)
+        order.append({channelDim, 0});
+      else
+        order.push_back(splitDim(dim));
+      image.push_back(dim == 0            ? inputs
+                      : dim == channelDim ? groups * batch
+                                          : x.shape()[dim]);
+    }
+    for (int64_t i = 0; i < numSpatial(); ++i) {
+      kernelOrder.push_back(spatialDim + i);
+      back.push_back(spatialDim + i);
+      low.push_back(op.getPadsLow()[i]);
+      high.push_back(borderAbove(i));
+    }
+    Term turned = x.reshape(split).transpose(order).reshape(image);
+    return convolve(turned, dy.transpose(kernelOrder), op.getDilations(),
+                    op.getStrides(), low, high, dy.shape()[channelDim])
+        .transpose(back);
+  }
 
   /// Whether each channel has windows of its own, of few pixels.
   bool isDepthwise() {
@@ -92,101 +151,39 @@ template <typename Op> struct Convolution {
            weights.getDimSize(1) == 1 &&
            weights.getNumElements() <= kMostTaps * groups;
   }
-  Term differentiateTaps(Term dy, Term x);
-};
 
-template <typename Op>
-Term Convolution<Op>::differentiateImage(Term dy, Term weights) {
-  // Inputs and outputs of each group change places: [G, O/G, C/G, window..].
-  ArrayRef<int64_t> from = weights.shape();
-  Shape grouped = {groups, from[0] / groups, from[1]}, order = {0, 2, 1},
-        turned = {groups * from[1], from[0] / groups}, windows, low, high,
-        strides(rank, 1);
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    grouped.push_back(from[2 + i]);
-    order.push_back(3 + i);
-    turned.push_back(from[2 + i]);
-    windows.push_back(2 + i);
-    strides[spatialDim + i] = op.getStrides()[i];
-    low.push_back(reach(i) - op.getPadsLow()[i]);
-    high.push_back(imageSize(i) + op.getPadsLow()[i] -
-                   ((resultSize(i) - 1) * op.getStrides()[i] + 1));
-  }
-  Term turnedWeights =
-      weights.reshape(grouped).transpose(order).reshape(turned).reverse(
-          windows);
-  return convolve(dy.spread(strides), turnedWeights, Shape(numSpatial(), 1),
-                  op.getDilations(), low, high, turned[0]);
-}
-
-template <typename Op>
-Term Convolution<Op>::differentiateWeights(Term dy, Term x) {
-  const int64_t inputs = x.shape()[channelDim] / groups, batch = x.shape()[0];
-  // The image: [C/G, (spatial..), G * N], the channels where they were.
-  Shape split, order, image, kernelOrder = {channelDim, 0}, low, high,
-                             back = {channelDim, 0};
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    if (dim == channelDim)
-      split.push_back(groups);
-    split.push_back(dim == channelDim ? inputs : x.shape()[dim]);
-  }
-  auto splitDim = [&](int64_t dim) { return dim + (dim > channelDim); };
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    if (dim == 0)
-      order.push_back(channelDim + 1);
-    else if (dim == channelDim)
-      order.append({channelDim, 0});
-    else
-      order.push_back(splitDim(dim));
-    image.push_back(dim == 0            ? inputs
-                    : dim == channelDim ? groups * batch
-                                        : x.shape()[dim]);
-  }
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    kernelOrder.push_back(spatialDim + i);
-    back.push_back(spatialDim + i);
-    low.push_back(op.getPadsLow()[i]);
-    high.push_back((resultSize(i) - 1) * op.getStrides()[i] + 1 + reach(i) -
-                   op.getPadsLow()[i] - imageSize(i));
-  }
-  Term turned = x.reshape(split).transpose(order).reshape(image);
-  return convolve(turned, dy.transpose(kernelOrder), op.getDilations(),
-                  op.getStrides(), low, high, dy.shape()[channelDim])
-      .transpose(back);
-}
-
-template <typename Op>
-Term Convolution<Op>::differentiateTaps(Term dy, Term x) {
-  Shape low(rank, 0), high(rank, 0), window(weights.getShape().drop_front(2));
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    low[spatialDim + i] = op.getPadsLow()[i];
-    high[spatialDim + i] = (resultSize(i) - 1) * op.getStrides()[i] + 1 +
-                           reach(i) - op.getPadsLow()[i] - imageSize(i);
-  }
-  Term padded = x.padOrCrop(low, high);
-  Shape summed = {0}, starts(rank, 0), strides(rank, 1), limits(padded.shape());
-  for (int64_t i = 0; i < numSpatial(); ++i) {
-    summed.push_back(spatialDim + i);
-    strides[spatialDim + i] = op.getStrides()[i];
-  }
-  SmallVector<Value> rows;
-  const int64_t taps = weights.getNumElements() / groups;
-  for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int64_t i = numSpatial(), rest = tap; i-- > 0; rest /= window[i]) {
-      const int64_t dim = spatialDim + i;
-      starts[dim] = rest % window[i] * op.getDilations()[i];
-      limits[dim] = starts[dim] + (resultSize(i) - 1) * strides[dim] + 1;
+  Term differentiateTaps(Term dy, Term x) {
+    Shape low(rank, 0), high(rank, 0), window(weights.getShape().drop_front(2));
+    for (int64_t i = 0; i < numSpatial(); ++i) {
+      low[spatialDim + i] = op.getPadsLow()[i];
+      high[spatialDim + i] = borderAbove(i);
     }
-    rows.push_back((padded.slice(starts, limits, strides) * dy)
-                       .sum(summed)
-                       .reshape({1, groups}));
+    Term padded = x.padOrCrop(low, high);
+    Shape summed = {0}, starts(rank, 0), strides(rank, 1),
+          limits(padded.shape());
+    for (int64_t i = 0; i < numSpatial(); ++i) {
+      summed.push_back(spatialDim + i);
+      strides[spatialDim + i] = op.getStrides()[i];
+    }
+    SmallVector<Value> rows;
+    const int64_t taps = weights.getNumElements() / groups;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t i = numSpatial(), rest = tap; i-- > 0; rest /= window[i]) {
+        const int64_t dim = spatialDim + i;
+        starts[dim] = rest % window[i] * op.getDilations()[i];
+        limits[dim] = starts[dim] + (resultSize(i) - 1) * strides[dim] + 1;
+      }
+      rows.push_back((padded.slice(starts, limits, strides) * dy)
+                         .sum(summed)
+                         .reshape({1, groups}));
+    }
+    return dy
+        .make<nn::ConcatOp>(RankedTensorType::get({taps, groups}, dy.element()),
+                            rows, int64_t(0))
+        .transpose({1, 0})
+        .reshape(weights.getShape());
   }
-  return dy
-      .make<nn::ConcatOp>(RankedTensorType::get({taps, groups}, dy.element()),
-                          rows, int64_t(0))
-      .transpose({1, 0})
-      .reshape(weights.getShape());
-}
+};
 
 Term expand(nn::ConvDxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);

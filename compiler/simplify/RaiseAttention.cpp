@@ -12,6 +12,7 @@
 
 #include "compiler/analysis/RingBuffer.h"
 #include "compiler/codegen/Backend.h"
+#include "compiler/simplify/DotOperand.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"
@@ -22,6 +23,7 @@
 #include <functional>
 
 using namespace mlir;
+using partita::nn::grad::Term;
 
 namespace partita::simplify {
 
@@ -140,21 +142,9 @@ std::optional<Scores> readScores(nn::SoftmaxOp softmax) {
   }
 }
 
-/// An operand of a product, as [batch.., free, contracted] of rank 4.
-struct Operand {
-  SmallVector<int64_t> batch;
-  int64_t free, contracted;
-};
-
-std::optional<Operand> getOperand(RankedTensorType type,
-                                  ArrayRef<int64_t> batch,
-                                  ArrayRef<int64_t> contract) {
-  if (contract.size() != 1 ||
-      type.getRank() != static_cast<int64_t>(batch.size()) + 2)
-    return std::nullopt;
-  return Operand{SmallVector<int64_t>(batch),
-                 nn::getFreeDims(type.getRank(), batch, contract).front(),
-                 contract[0]};
+/// Whether an operand of a product is a matrix, or several.
+bool isMatrix(const DotOperand &operand) {
+  return operand.free.size() == 1 && operand.contract.size() == 1;
 }
 
 /// Takes a number by which the value is multiplied into `scale`, through ops
@@ -182,19 +172,16 @@ Value stripScale(Value value, double &scale, OpBuilder &b) {
 }
 
 /// `value` with `perm` applied, then as [outer, rows, columns].
-Value toRank4(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> perm,
-              ArrayRef<int64_t> outer) {
-  value = b.createOrFold<nn::TransposeOp>(loc, value, perm);
-  auto type = cast<RankedTensorType>(value.getType());
+Term toRank4(Term value, ArrayRef<int64_t> perm, ArrayRef<int64_t> outer) {
+  value = value.transpose(perm);
   SmallVector<int64_t> shape(outer);
-  llvm::append_range(shape, type.getShape().take_back(2));
-  return b.createOrFold<nn::ReshapeOp>(
-      loc, RankedTensorType::get(shape, type.getElementType()), value);
+  llvm::append_range(shape, value.shape().take_back(2));
+  return value.reshape(shape);
 }
 
 /// A mask as rank 4, of size 1 where it is repeated.
-Value toMask(OpBuilder &b, Location loc, Value mask, ArrayRef<int64_t> scores) {
-  auto type = cast<RankedTensorType>(mask.getType());
+Term toMask(ImplicitLocOpBuilder &b, Value mask, ArrayRef<int64_t> scores) {
+  auto type = nn::getTensorType(mask);
   int64_t rank = type.getRank();
   SmallVector<int64_t> shape(scores);
   // Scores may have been split otherwise where the mask stands: then all of its
@@ -215,47 +202,36 @@ Value toMask(OpBuilder &b, Location loc, Value mask, ArrayRef<int64_t> scores) {
       mask = broadcast.getX();
     }
   }
-  return b.createOrFold<nn::ReshapeOp>(
-      loc, RankedTensorType::get(shape, type.getElementType()), mask);
+  return Term(b, mask).reshape(shape);
 }
 
 /// 0 where scores are kept and the large negative number elsewhere, before
 /// repetition if the predicate is repeated.
-Value makeMaskOfSelect(OpBuilder &b, nn::SelectOp select) {
-  Location loc = select.getLoc();
-  Value predicate = select.getPredicate();
-  auto broadcast = predicate.getDefiningOp<nn::BroadcastOp>();
-  Value small = broadcast ? Value(broadcast.getX()) : predicate;
-  Type elementType = select.getType().getElementType();
-  auto type = RankedTensorType::get(
-      cast<RankedTensorType>(small.getType()).getShape(), elementType);
-  auto splat = [&](double value) -> Value {
-    return nn::ConstantOp::create(b, loc, nn::makeSplat(type, value));
-  };
-  std::optional<double> onTrue = nn::getFloatSplat(select.getOnTrue());
-  Value mask = onTrue ? nn::SelectOp::create(b, loc, type, small,
-                                             splat(*onTrue), splat(0))
-                      : nn::SelectOp::create(
-                            b, loc, type, small, splat(0),
-                            splat(*nn::getFloatSplat(select.getOnFalse())));
-  if (!broadcast)
-    return mask;
-  return nn::BroadcastOp::create(b, loc, select.getType(), mask,
-                                 broadcast.getDims());
+Value makeMaskOfSelect(OpBuilder &builder, nn::SelectOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  auto broadcast = op.getPredicate().getDefiningOp<nn::BroadcastOp>();
+  const Term small(b, broadcast ? broadcast.getX() : op.getPredicate());
+  const auto type = small.type().clone(op.getType().getElementType());
+  const Term zero(b, nn::ConstantOp::create(b, nn::makeSplat(type, 0)));
+  std::optional<double> onTrue = nn::getFloatSplat(op.getOnTrue());
+  const Term mask =
+      onTrue ? select(small, *onTrue, zero)
+             : select(small, zero, *nn::getFloatSplat(op.getOnFalse()));
+  return broadcast
+             ? mask.broadcast(broadcast.getDims(), op.getType().getShape())
+             : mask;
 }
 
-Value makeMaskAdd(OpBuilder &b, Scores &scores) {
+Value makeMaskAdd(OpBuilder &builder, Scores &scores) {
   if (scores.select)
-    return makeMaskOfSelect(b, scores.select);
+    return makeMaskOfSelect(builder, scores.select);
   if (!scores.maskAdd || !scores.negateMaskAdd)
     return scores.maskAdd;
-  Location loc = scores.maskAdd.getLoc();
+  ImplicitLocOpBuilder b(scores.maskAdd.getLoc(), builder);
   if (auto broadcast = scores.maskAdd.getDefiningOp<nn::BroadcastOp>())
-    return nn::BroadcastOp::create(
-        b, loc, broadcast.getType(),
-        nn::NegOp::create(b, loc, broadcast.getX()).getResult(),
-        broadcast.getDims());
-  return nn::NegOp::create(b, loc, scores.maskAdd);
+    return (-Term(b, broadcast.getX()))
+        .broadcast(broadcast.getDims(), broadcast.getType().getShape());
+  return -Term(b, scores.maskAdd);
 }
 
 /// Whether a product reads less than all of an operand's bytes: it is repeated
@@ -295,26 +271,19 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
     return failure();
 
   RankedTensorType pType = op.getLhs().getType();
-  std::optional<Operand> p =
-      getOperand(pType, op.getLhsBatch(), op.getLhsContract());
-  std::optional<Operand> v =
-      getOperand(op.getRhs().getType(), op.getRhsBatch(), op.getRhsContract());
+  const DotOperand p(op, /*isRight=*/false), v(op, /*isRight=*/true);
   // Batch dimensions of the probabilities come first, in order.
-  if (!p || !v || p->batch.size() > 2 || !llvm::is_sorted(p->batch) ||
-      p->contracted != pType.getRank() - 1 || p->free != pType.getRank() - 2)
+  if (!isMatrix(p) || !isMatrix(v) || p.batch.size() > 2 ||
+      !llvm::is_sorted(p.batch) || p.contract[0] != pType.getRank() - 1 ||
+      p.free[0] != pType.getRank() - 2)
     return failure();
 
   std::optional<Scores> scores = readScores(softmax);
   if (!scores)
     return failure();
   nn::DotOp product = scores->product;
-  std::optional<Operand> q =
-      getOperand(product.getLhs().getType(), product.getLhsBatch(),
-                 product.getLhsContract());
-  std::optional<Operand> k =
-      getOperand(product.getRhs().getType(), product.getRhsBatch(),
-                 product.getRhsContract());
-  if (!q || !k || q->batch.size() > 2 ||
+  const DotOperand q(product, /*isRight=*/false), k(product, /*isRight=*/true);
+  if (!isMatrix(q) || !isMatrix(k) || q.batch.size() > 2 ||
       nn::hasNoElements(product.getLhs().getType()))
     return failure();
 
@@ -323,7 +292,7 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
   SmallVector<int64_t> full = scores->shape;
   if (full.empty()) {
     full = {1, 1, pShape[pShape.size() - 2], pShape.back()};
-    for (auto [i, dim] : llvm::enumerate(p->batch))
+    for (auto [i, dim] : llvm::enumerate(p.batch))
       full[i] = pShape[dim];
   }
   ArrayRef<int64_t> outer = ArrayRef<int64_t>(full).take_front(2);
@@ -335,43 +304,39 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
         type.getElementType());
   };
   // The scores of few rows are smaller than keys that are written for them.
-  if (2 * full[2] <= product.getLhs().getType().getDimSize(q->contracted) &&
+  if (2 * full[2] <= product.getLhs().getType().getDimSize(q.contract[0]) &&
       (isReadInPlace(product.getRhs()) || isReadInPlace(op.getRhs())))
     return failure();
-  if (!keeps(ofRank4(product.getLhs(), full[2], q->contracted),
-             ofRank4(op.getRhs(), full[3], v->free),
-             scores->maskMul != nullptr))
+  if (!keeps(ofRank4(q.value, full[2], q.contract[0]),
+             ofRank4(v.value, full[3], v.free[0]), scores->maskMul != nullptr))
     return failure();
 
-  auto order = [](const Operand &operand, int64_t row, int64_t column) {
-    SmallVector<int64_t> perm(operand.batch);
-    perm.append({row, column});
-    return perm;
+  auto order = [](const DotOperand &operand, ArrayRef<int64_t> rows,
+                  ArrayRef<int64_t> columns) {
+    return llvm::to_vector(
+        llvm::concat<const int64_t>(operand.batch, rows, columns));
   };
   Location loc =
       rewriter.getFusedLoc({product.getLoc(), softmax.getLoc(), op.getLoc()});
+  ImplicitLocOpBuilder b(loc, rewriter);
   double scale = scores->scale;
-  Value qValue = stripScale(product.getLhs(), scale, rewriter);
-  Value kValue = stripScale(product.getRhs(), scale, rewriter);
-  qValue =
-      toRank4(rewriter, loc, qValue, order(*q, q->free, q->contracted), outer);
-  kValue =
-      toRank4(rewriter, loc, kValue, order(*k, k->free, k->contracted), outer);
-  Value vValue = toRank4(rewriter, loc, op.getRhs(),
-                         order(*v, v->contracted, v->free), outer);
+  const Term lhs(b, stripScale(q.value, scale, rewriter)),
+      rhs(b, stripScale(k.value, scale, rewriter));
+  const Term queries = toRank4(lhs, order(q, q.free, q.contract), outer),
+             keys = toRank4(rhs, order(k, k.free, k.contract), outer),
+             values =
+                 toRank4(Term(b, v.value), order(v, v.contract, v.free), outer);
   Value maskMul = scores->maskMul, maskAdd = makeMaskAdd(rewriter, *scores);
   if (maskMul)
-    maskMul = toMask(rewriter, loc, maskMul, full);
+    maskMul = toMask(b, maskMul, full);
   if (maskAdd)
-    maskAdd = toMask(rewriter, loc, maskAdd, full);
+    maskAdd = toMask(b, maskAdd, full);
 
   SmallVector<int64_t> shape(outer);
-  shape.append(
-      {full[2], cast<RankedTensorType>(vValue.getType()).getDimSize(3)});
+  shape.append({full[2], values.shape()[3]});
   Value attention = nn::AttentionOp::create(
-      rewriter, loc,
-      RankedTensorType::get(shape, op.getType().getElementType()), qValue,
-      kValue, vValue, maskMul, maskAdd, rewriter.getF64FloatAttr(scale));
+      b, RankedTensorType::get(shape, op.getType().getElementType()), queries,
+      keys, values, maskMul, maskAdd, b.getF64FloatAttr(scale));
   rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op.getType(), attention);
   return success();
 }

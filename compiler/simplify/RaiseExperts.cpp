@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/simplify/DotOperand.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/nn/fold/EmptyTensors.h"
-#include "dialects/nn/grad/Term.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
@@ -22,21 +22,15 @@ namespace partita::simplify {
 
 namespace {
 
-/// One side of a product.
-struct Side {
-  Value value;
-  ArrayRef<int64_t> batch, contract;
-};
-
 /// Whether the batch dimensions are the first ones, in order, and one dimension
 /// is summed over.
-bool isRowwise(const Side &side) {
+bool isRowwise(const DotOperand &side) {
   return isIdentityPermutation(side.batch) && side.contract.size() == 1;
 }
 
 /// Replaces a product whose side `of` are matrices that were gathered, one for
 /// each row of the side `x`.
-bool raise(nn::DotOp dot, const Side &of, const Side &x) {
+bool raise(nn::DotOp dot, const DotOperand &of, const DotOperand &x) {
   auto gather = of.value.getDefiningOp<nn::GatherOp>();
   if (!gather || gather.getDim() != 0 || !isRowwise(of) || !isRowwise(x))
     return false;
@@ -73,8 +67,7 @@ bool raise(nn::DotOp dot, const Side &of, const Side &x) {
 struct RaiseExpertsPass : impl::RaiseExpertsPassBase<RaiseExpertsPass> {
   void runOnOperation() override {
     getOperation().walk([](nn::DotOp dot) {
-      const Side lhs{dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract()},
-          rhs{dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract()};
+      const DotOperand lhs(dot, /*isRight=*/false), rhs(dot, /*isRight=*/true);
       if (!raise(dot, lhs, rhs))
         raise(dot, rhs, lhs);
     });

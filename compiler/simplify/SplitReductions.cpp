@@ -32,8 +32,6 @@ constexpr int64_t kPieceElements = 4096, kMostPieces = 1024;
 // A piece has at least so many elements along the dimension.
 constexpr int64_t kLeastLength = 16;
 
-RankedTensorType typeOf(Value x) { return cast<RankedTensorType>(x.getType()); }
-
 /// The dimensions whose reduction is the second step: the `outer` outermost
 /// ones, and the one behind them in so many `pieces`. 0 and 1: one step is as
 /// good.
@@ -56,12 +54,12 @@ int64_t choosePieces(int64_t size, int64_t wanted) {
 }
 
 Split chooseSplit(nn::ReduceOp op) {
-  RankedTensorType type = typeOf(op.getX());
+  RankedTensorType type = nn::getTensorType(op.getX());
   ArrayRef<int64_t> dims = op.getDims();
   if (type.getNumElements() < kLeastElements || dims.empty())
     return {};
   int64_t last = type.getRank() - 1;
-  int64_t parts = typeOf(op.getResult()).getNumElements();
+  int64_t parts = nn::getTensorType(op.getResult()).getNumElements();
   // Results of which many lie next to each other are computed together.
   if (dims.back() != last)
     parts = std::max<int64_t>(
@@ -106,7 +104,7 @@ public:
 private:
   /// Sums of one step are rounded once, so those of the first step are not.
   Value widen(Value x) {
-    auto type = dyn_cast<FloatType>(typeOf(x).getElementType());
+    auto type = dyn_cast<FloatType>(nn::getTensorType(x).getElementType());
     const bool rounds = op.getKind() == nn::ReduceKind::sum ||
                         op.getKind() == nn::ReduceKind::prod;
     if (!type || type.getWidth() >= 32 || !rounds)
@@ -116,12 +114,12 @@ private:
 
   nn::ReduceOp reduce(Value x, ArrayRef<int64_t> dims) {
     SmallVector<int64_t> shape;
-    for (auto [dim, size] : llvm::enumerate(typeOf(x).getShape()))
+    for (auto [dim, size] : llvm::enumerate(nn::getTensorType(x).getShape()))
       if (!llvm::is_contained(dims, int64_t(dim)))
         shape.push_back(size);
     x = widen(x);
-    return nn::ReduceOp::create(b, typeOf(x).clone(shape), op.getKind(), x,
-                                dims);
+    return nn::ReduceOp::create(b, nn::getTensorType(x).clone(shape),
+                                op.getKind(), x, dims);
   }
 
   static Term slice(Term x, int64_t dim, int64_t from, int64_t to) {
@@ -145,7 +143,7 @@ private:
   Value cut(Value x, int64_t dim, int64_t pieces) {
     if (Value known = cuts.lookup(x))
       return known;
-    SmallVector<int64_t> shape = cutShape(typeOf(x), dim, pieces);
+    SmallVector<int64_t> shape = cutShape(nn::getTensorType(x), dim, pieces);
     Operation *maker = x.getDefiningOp();
     const bool isOurs =
         maker && llvm::all_of(maker->getUsers(), [&](Operation *user) {
@@ -160,7 +158,7 @@ private:
         operands.push_back(cut(operand, dim, pieces));
       Operation *copy = b.clone(*maker);
       copy->setOperands(operands);
-      copy->getResult(0).setType(typeOf(x).clone(shape));
+      copy->getResult(0).setType(nn::getTensorType(x).clone(shape));
       return cuts[x] = copy->getResult(0);
     }
     if (auto spread = dyn_cast<nn::BroadcastOp>(maker)) {
@@ -194,11 +192,11 @@ private:
     Value first =
         reduce(wholes.reshape(cutShape(wholes.type(), dim, pieces)), within);
     const Term rest(b, reduce(slice(x, dim, whole, size), dims));
-    SmallVector<int64_t> shape(typeOf(first).getShape());
+    SmallVector<int64_t> shape(nn::getTensorType(first).getShape());
     shape[dim] = 1;
     const Term last = rest.reshape(shape);
     shape[dim] = pieces + 1;
-    return nn::ConcatOp::create(b, typeOf(first).clone(shape),
+    return nn::ConcatOp::create(b, nn::getTensorType(first).clone(shape),
                                 ValueRange{first, last}, dim);
   }
 
