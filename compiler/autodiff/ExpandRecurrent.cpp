@@ -22,7 +22,6 @@ namespace partita::autodiff {
 namespace {
 
 using nn::Cell;
-using nn::ComparePredicate;
 
 template <typename Op> Term unary(Term x) {
   return x.make<Op>(x.type(), x.get());
@@ -35,9 +34,6 @@ template <typename Op> Term binary(Term x, Term y) {
 Term apply(nn::GateFunctionAttr function, Term x) {
   using Kind = nn::GateFunctionKind;
   const double alpha = function.getAlpha(), beta = function.getBeta();
-  auto isNegative = [&] {
-    return compare(ComparePredicate::lt, x, x.splat(0));
-  };
   switch (function.getKind()) {
   case Kind::relu:
     return unary<nn::ReluOp>(x);
@@ -48,7 +44,7 @@ Term apply(nn::GateFunctionAttr function, Term x) {
   case Kind::affine:
     return x * alpha + beta;
   case Kind::leaky_relu:
-    return select(isNegative(), x * alpha, x);
+    return select(x < 0.0, x * alpha, x);
   case Kind::thresholded_relu:
     return select(x > alpha, x, 0.0);
   case Kind::scaled_tanh:
@@ -60,7 +56,7 @@ Term apply(nn::GateFunctionAttr function, Term x) {
   }
   case Kind::elu:
     // The exponential of what is not negative may be infinite.
-    return select(isNegative(),
+    return select(x < 0.0,
                   (exp(binary<nn::MinOp>(x, x.splat(0))) - 1.0) * alpha, x);
   case Kind::softsign:
     return x / (unary<nn::AbsOp>(x) + 1.0);
@@ -126,9 +122,7 @@ public:
       // A sequence that has ended keeps its states. Walked from its end, it has
       // not begun yet.
       Term lengths(b, op.getLengths());
-      Term runs =
-          compare(ComparePredicate::gt, lengths, lengths.splat(double(time)))
-              .broadcast({0}, {batch, hidden});
+      Term runs = (lengths > double(time)).broadcast({0}, {batch, hidden});
       result = select(runs, state, 0.0);
       state = select(runs, state, before);
       if (cell.get())

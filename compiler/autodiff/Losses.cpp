@@ -73,7 +73,7 @@ static Term boundedLog(Term x) {
   const double least =
       std::max(std::exp(-100.0),
                llvm::APFloat::getSmallestNormalized(format).convertToDouble());
-  Term isBounded = compare(ComparePredicate::lt, abs(x), x.splat(least));
+  Term isBounded = abs(x) < least;
   return select(isBounded, x.splat(-100),
                 grad::log(select(isBounded, x.splat(1), x)));
 }
@@ -86,8 +86,8 @@ static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
     return abs(difference);
   if (kind == "huber") {
     Term size = abs(difference);
-    return select(compare(ComparePredicate::lt, size, size.splat(delta)),
-                  difference * difference * 0.5, (size - delta / 2) * delta);
+    return select(size < delta, difference * difference * 0.5,
+                  (size - delta / 2) * delta);
   }
   if (kind == "bce")
     return -(target * boundedLog(y) + (1.0 - target) * boundedLog(1.0 - y));
@@ -126,9 +126,7 @@ LabelCounts countLabels(const LossSpec &spec, Term scores, Term labels,
     return sumAll(select(holds, own.splat(1), 0.0));
   };
   auto countBelow = [&](double place) {
-    return countWhere(
-        counts && isNumber &&
-        compare(ComparePredicate::lt, before, before.splat(place)));
+    return countWhere(counts && isNumber && before < place);
   };
   return {countWhere(counts), countBelow(1), countBelow(5)};
 }
@@ -138,8 +136,7 @@ Term buildLabelCheck(const LossSpec &spec, Term labels, int64_t classes) {
                 length = labels.type().getNumElements() / rows;
   Term matrix = labels.reshape({rows, length});
   Term safe = select(findCounting(spec, matrix), matrix, 0.0);
-  Term isRight = safe >= 0.0 && compare(ComparePredicate::lt, safe,
-                                        safe.splat(double(classes)));
+  Term isRight = safe >= 0.0 && safe < double(classes);
   Term place = matrix.make<IotaOp>(matrix.type(), int64_t(1));
   Term wrong = select(isRight, place.splat(double(length)), place);
   auto one = RankedTensorType::get({rows}, labels.element());

@@ -45,10 +45,7 @@ void printParameters(const std::vector<Parameter> &parameters,
     shapeWidth = std::max(shapeWidth, getShapeText(parameter).size());
     if (!parameter.untrained.empty())
       continue;
-    int64_t count = 1;
-    for (int64_t size : parameter.shape)
-      count *= size;
-    elements += count;
+    elements += llvm::product_of(parameter.shape);
     ++trained;
   }
   auto print = [&](StringRef name, StringRef shape, StringRef what) {

@@ -12,6 +12,7 @@
 #include "dialects/nn/grad/Term.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace partita::nn::grad;
@@ -35,25 +36,20 @@ llvm::DenseMap<Value, Value> findActive(nn::GradientOp gradient) {
 /// something.
 bool expandBefore(nn::GradientOp gradient,
                   const llvm::DenseMap<Value, Value> &active) {
-  SmallVector<Operation *> whole;
-  for (Operation &op : *gradient->getBlock()) {
+  bool found = false;
+  for (Operation &op : llvm::make_early_inc_range(*gradient->getBlock())) {
     if (&op == gradient)
       break;
-    if (isa<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp,
-            nn::UpdateSliceOp>(op) &&
-        active.contains(op.getResult(0)))
-      whole.push_back(&op);
+    if (op.getNumResults() == 1 && active.contains(op.getResult(0)))
+      found |= llvm::TypeSwitch<Operation *, bool>(&op)
+                   .Case<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp,
+                         nn::UpdateSliceOp>([](auto whole) {
+                     expand(whole);
+                     return true;
+                   })
+                   .Default(false);
   }
-  for (Operation *op : whole)
-    if (auto attention = dyn_cast<nn::AttentionOp>(op))
-      expand(attention);
-    else if (auto packed = dyn_cast<nn::PackedDotOp>(op))
-      expand(packed);
-    else if (auto update = dyn_cast<nn::UpdateSliceOp>(op))
-      expand(update);
-    else
-      expand(cast<nn::RecurrentOp>(op));
-  return !whole.empty();
+  return found;
 }
 
 LogicalResult resolve(nn::GradientOp gradient) {

@@ -468,9 +468,7 @@ void expand(ExpertDotOp op) {
                                      rows, rows, inX, inWeights);
   const int64_t count = op.getWeights().getType().getDimSize(0);
   if (!chooseBelow(op.getExperts(), count)) {
-    const Term isHere =
-        experts >= 0.0 && compare(ComparePredicate::lt, experts,
-                                  experts.splat(static_cast<double>(count)));
+    const Term isHere = experts >= 0.0 && experts < static_cast<double>(count);
     product = select(isHere.broadcast(rows, product.shape()), product, 0.0);
   }
   op.replaceAllUsesWith(product.get());

@@ -123,9 +123,7 @@ void expand(UpdateSliceOp op) {
   };
   const Term first = start.broadcast({0}, places);
   const Term behind = modulo(modulo(numbers - first) + sizes);
-  const Term isWritten = compare(ComparePredicate::lt, behind,
-                                 behind.splat(static_cast<double>(count))) &&
-                         first >= 0.0;
+  const Term isWritten = behind < static_cast<double>(count) && first >= 0.0;
   auto spread = [&](Term ofPlaces) {
     return ofPlaces.broadcast({0, dim}, x.shape());
   };

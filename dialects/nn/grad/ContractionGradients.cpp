@@ -31,13 +31,12 @@ static Term differentiateFactor(Term dy, Term other, ArrayRef<int64_t> shape,
                                 int64_t first) {
   const int64_t rank = static_cast<int64_t>(shape.size()),
                 batches = static_cast<int64_t>(batch.size());
-  Shape otherFree = getFreeDims(other.rank(), otherBatch, otherContract),
-        free = getFreeDims(rank, batch, contract), dyContract, dyBatch,
-        order(rank);
-  for (size_t i = 0; i < otherFree.size(); ++i)
-    dyContract.push_back(first + static_cast<int64_t>(i));
-  for (int64_t i = 0; i < batches; ++i)
-    dyBatch.push_back(i);
+  const Shape otherFree = getFreeDims(other.rank(), otherBatch, otherContract),
+              free = getFreeDims(rank, batch, contract),
+              dyBatch = allDims(batches),
+              dyContract = llvm::to_vector(llvm::seq<int64_t>(
+                  first, first + static_cast<int64_t>(otherFree.size())));
+  Shape order(rank);
   // The product has the batch, the factor's free dimensions, and the contracted
   // ones in the order in which the other factor has them.
   int64_t place = 0;
