@@ -26,28 +26,23 @@ bool isTextModel(StringRef path) {
   return path.ends_with(".onnxtxt") || path.ends_with(".txt");
 }
 
-static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
-                               std::string &whyNot) {
-  if (auto deep = files::findDeepNesting(text, files::Syntax::onnx)) {
-    whyNot = *deep;
-    return failure();
-  }
+/// Returns what is wrong with the text, if anything is.
+static std::optional<std::string> parseText(StringRef text,
+                                            onnx::ModelProto &proto) {
+  if (auto deep = files::findDeepNesting(text, files::Syntax::onnx))
+    return *deep;
   std::string copy = text.str();
   onnx::OnnxParser parser(copy.c_str());
   try {
     onnx::Common::Status status = parser.Parse(proto);
-    if (!status.IsOK()) {
-      whyNot = status.ErrorMessage();
-      return failure();
-    }
+    if (!status.IsOK())
+      return status.ErrorMessage();
   } catch (const std::exception &e) {
-    whyNot = e.what();
-    return failure();
+    return e.what();
   }
-  if (parser.EndOfInput())
-    return success();
-  whyNot = "there is text after the end of the model";
-  return failure();
+  if (!parser.EndOfInput())
+    return "there is text after the end of the model";
+  return std::nullopt;
 }
 
 FailureOr<std::unique_ptr<ModelFile>>
@@ -64,29 +59,27 @@ ModelFile::read(StringRef path, Location loc, bool smallFloats) {
   model->buffer = std::move(*buffer);
   StringRef bytes = model->buffer->getBuffer();
 
-  std::string whyNot;
   if (isText) {
-    if (failed(parseText(bytes, model->proto, whyNot)))
+    if (auto whyNot = parseText(bytes, model->proto))
       return emitError(loc)
              << "'" << path
-             << "' is not a textual ONNX model: " << StringRef(whyNot).trim();
+             << "' is not a textual ONNX model: " << StringRef(*whyNot).trim();
     return model;
   }
+  auto refuse = [&](StringRef why) -> LogicalResult {
+    return emitError(loc) << "'" << path << "' is not an ONNX model: " << why;
+  };
   if (bytes.empty())
-    return emitError(loc) << "'" << path
-                          << "' is not an ONNX model: the file is empty";
+    return refuse("the file is empty");
+  std::string whyNot;
   std::optional<std::string> small =
       copyWithoutPayloads(bytes, smallFloats, model->spans, whyNot);
   if (!small)
-    return emitError(loc) << "'" << path
-                          << "' is not an ONNX model: " << whyNot;
+    return refuse(whyNot);
   if (small->size() > INT_MAX || !model->proto.ParseFromString(*small))
-    return emitError(loc)
-           << "'" << path
-           << "' is not an ONNX model: a part of it cannot be decoded";
+    return refuse("a part of it cannot be decoded");
   if (!model->proto.has_graph())
-    return emitError(loc) << "'" << path
-                          << "' is not an ONNX model: it holds no graph";
+    return refuse("it holds no graph");
   return model;
 }
 

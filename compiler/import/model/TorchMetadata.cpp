@@ -7,6 +7,8 @@
 
 #include "compiler/import/model/TorchMetadata.h"
 
+#include "dialects/nn/CheckAttr.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -75,20 +77,19 @@ std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node) {
   return std::nullopt;
 }
 
-StringMap<TorchTensor> getTorchTensors(const onnx::GraphProto &graph) {
-  StringMap<TorchTensor> tensors;
+StringMap<StringRef> getTorchTensors(const onnx::GraphProto &graph) {
+  StringMap<StringRef> tensors;
   for (const onnx::ValueInfoProto &value : graph.value_info())
     for (const onnx::StringStringEntryProto &entry : value.metadata_props()) {
       if (entry.key() != "pkg.torch.export.graph_signature.InputSpec.kind")
         continue;
-      const auto kind =
-          llvm::StringSwitch<std::optional<TorchTensor>>(entry.value())
-              .Case("PARAMETER", TorchTensor::parameter)
-              .Case("BUFFER", TorchTensor::buffer)
-              .Case("CONSTANT_TENSOR", TorchTensor::constant)
-              .Default(std::nullopt);
-      if (kind)
-        tensors[value.name()] = *kind;
+      const auto kind = llvm::StringSwitch<StringRef>(entry.value())
+                            .Case("PARAMETER", nn::kDeclaredParameter)
+                            .Case("BUFFER", "buffer")
+                            .Case("CONSTANT_TENSOR", "constant")
+                            .Default("");
+      if (!kind.empty())
+        tensors[value.name()] = kind;
     }
   return tensors;
 }

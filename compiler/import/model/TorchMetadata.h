@@ -31,21 +31,19 @@ namespace partita::import {
 std::string getModuleScope(const onnx::NodeProto &node, llvm::StringRef around);
 
 /// The `padding_idx` of the embedding that a Gather was in PyTorch: the row of
-/// its table that gets no gradient. The key is "pkg.torch.onnx.fx_node", and the
-/// number the third argument in a value such as
+/// its table that gets no gradient. The key is "pkg.torch.onnx.fx_node", and
+/// the number the third argument in a value such as
 ///
 ///   %embedding : [num_users=1] = call_function[target=
 ///   torch.ops.aten.embedding.default](args = (%p_table, %ids, 0), kwargs = {})
 std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node);
 
-/// What an initializer is in the PyTorch module. Only parameters are trained.
-enum class TorchTensor { parameter, buffer, constant };
-
-/// Each initializer of which the exporter says what it is, by its name: the
-/// ones that torch.onnx.export writes with `dynamo=True`. The key of a tensor's
-/// metadata is "pkg.torch.export.graph_signature.InputSpec.kind", and its value
-/// PARAMETER, BUFFER or CONSTANT_TENSOR.
-llvm::StringMap<TorchTensor> getTorchTensors(const onnx::GraphProto &graph);
+/// What each initializer is in the PyTorch module, as `nn.declared` has it, by
+/// its name. Only parameters are trained. Of tensors that torch.onnx.export
+/// writes with `dynamo=True`, it says so: the key of a tensor's metadata is
+/// "pkg.torch.export.graph_signature.InputSpec.kind", and its value PARAMETER,
+/// BUFFER or CONSTANT_TENSOR.
+llvm::StringMap<llvm::StringRef> getTorchTensors(const onnx::GraphProto &graph);
 
 } // namespace partita::import
 

@@ -28,9 +28,8 @@ static bool becomesConstant(RankedTensorType type) {
 bool Weights::mayBeTrained(StringRef name, RankedTensorType type) const {
   if (!isa<FloatType>(type.getElementType()))
     return false;
-  auto it = torchTensors.find(name);
   return type.getRank() > 0 ||
-         (it != torchTensors.end() && it->second == TorchTensor::parameter);
+         torchTensors.lookup(name) == nn::kDeclaredParameter;
 }
 
 bool Weights::isTable(const onnx::TensorProto &tensor) {
@@ -39,19 +38,6 @@ bool Weights::isTable(const onnx::TensorProto &tensor) {
          is_contained({TensorProto::FLOAT, TensorProto::DOUBLE,
                        TensorProto::FLOAT16, TensorProto::BFLOAT16},
                       tensor.data_type());
-}
-
-/// The value of `nn.declared`.
-static StringRef getText(TorchTensor tensor) {
-  switch (tensor) {
-  case TorchTensor::parameter:
-    return nn::kDeclaredParameter;
-  case TorchTensor::buffer:
-    return "buffer";
-  case TorchTensor::constant:
-    return "constant";
-  }
-  llvm_unreachable("no kind of tensor");
 }
 
 std::string Weights::makeSymbol(StringRef name) {
@@ -84,7 +70,7 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
                                      path, offset, bytes, value,
                                      /*state=*/UnitAttr(), /*part=*/TypeAttr());
   if (auto it = torchTensors.find(name); it != torchTensors.end())
-    weight->setAttr(nn::kDeclaredAttr, b.getStringAttr(getText(it->second)));
+    weight->setAttr(nn::kDeclaredAttr, b.getStringAttr(it->second));
   last = weight;
   // A copy, for the node of a function's body may be a copy itself; it is
   // small, as the elements are in a file.
@@ -120,8 +106,7 @@ Value Weights::materializeConstant(OpBuilder &b,
       value ? value.getDefiningOp<nn::ParameterOp>() : nn::ParameterOp();
   if (parameter && hasInitializers)
     find(parameter.getWeight())
-        ->setAttr(nn::kDeclaredAttr,
-                  b.getStringAttr(getText(TorchTensor::constant)));
+        ->setAttr(nn::kDeclaredAttr, b.getStringAttr("constant"));
   return value;
 }
 

@@ -73,7 +73,7 @@ private:
 
   const ModelFile &file;
   mlir::ModuleOp module;
-  const llvm::StringMap<TorchTensor> torchTensors;
+  const llvm::StringMap<llvm::StringRef> torchTensors;
   const bool hasInitializers;
   struct Entry {
     nn::WeightOp op;

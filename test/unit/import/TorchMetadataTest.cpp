@@ -87,9 +87,9 @@ TEST(TorchTensors, KindsOfInitializers) {
   graph.add_value_info()->set_name("inner");
   auto tensors = getTorchTensors(graph);
   EXPECT_EQ(tensors.size(), 3u);
-  EXPECT_EQ(tensors.at("w"), TorchTensor::parameter);
-  EXPECT_EQ(tensors.at("b"), TorchTensor::buffer);
-  EXPECT_EQ(tensors.at("c"), TorchTensor::constant);
+  EXPECT_EQ(tensors.at("w"), "parameter");
+  EXPECT_EQ(tensors.at("b"), "buffer");
+  EXPECT_EQ(tensors.at("c"), "constant");
 }
 
 } // namespace
