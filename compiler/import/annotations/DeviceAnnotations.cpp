@@ -125,49 +125,9 @@ DeviceAnnotations::getStage(const onnx::NodeProto &node, Location loc) const {
   return std::optional<int64_t>(stage);
 }
 
-FailureOr<std::vector<dist::TensorAnnotation>> DeviceAnnotations::getTensors(
-    const onnx::NodeProto &node, Location loc,
-    llvm::function_ref<ModelValue(StringRef)> lookup) const {
-  std::vector<dist::TensorAnnotation> tensors;
-  auto found = PARTITA_TRY(find(node, loc));
-  if (!found)
-    return tensors;
-  llvm::StringSet<> names;
-  for (const onnx::ShardingSpecProto &spec : found->sharding_spec()) {
-    const std::string &name = spec.tensor_name();
-    if (name.empty() || (!llvm::is_contained(node.input(), name) &&
-                         !llvm::is_contained(node.output(), name)))
-      return emitError(loc) << "it shards the tensor '" << name
-                            << "', which is neither an input nor an output of "
-                               "the node";
-    if (!names.insert(name).second)
-      return emitError(loc) << "it shards the tensor '" << name << "' twice";
-    const ModelValue value = lookup(name);
-    if (!value)
-      continue; // nobody reads it, so nothing computes it
-    if (!value.tensor()) {
-      emitRemark(loc) << "the sharding of '" << name
-                      << "' is not taken: it is no tensor but a "
-                      << getKindName(value.collection()->kind);
-      continue;
-    }
-    tensors.push_back(PARTITA_TRY(readTensor(spec, value.tensor(), loc)));
-  }
-  return tensors;
-}
-
-FailureOr<dist::TensorAnnotation>
-DeviceAnnotations::readTensor(const onnx::ShardingSpecProto &spec, Value value,
-                              Location loc) const {
-  dist::TensorAnnotation tensor = describeTensor(spec.tensor_name(), value);
-  PARTITA_TRY(readDims(spec, loc, tensor));
-  PARTITA_TRY(readDevices(spec, loc, tensor));
-  return tensor;
-}
-
-LogicalResult
-DeviceAnnotations::readDims(const onnx::ShardingSpecProto &spec, Location loc,
-                            dist::TensorAnnotation &tensor) const {
+/// Reads how the dimensions of a tensor are cut.
+static LogicalResult readDims(const onnx::ShardingSpecProto &spec, Location loc,
+                              dist::TensorAnnotation &tensor) {
   auto error = [&]() {
     return emitError(loc) << "the sharding of tensor '" << tensor.name << "': ";
   };
@@ -228,6 +188,39 @@ DeviceAnnotations::readDims(const onnx::ShardingSpecProto &spec, Location loc,
     tensor.dims.push_back(std::move(dim));
   }
   return success();
+}
+
+FailureOr<std::vector<dist::TensorAnnotation>> DeviceAnnotations::getTensors(
+    const onnx::NodeProto &node, Location loc,
+    llvm::function_ref<ModelValue(StringRef)> lookup) const {
+  std::vector<dist::TensorAnnotation> tensors;
+  auto found = PARTITA_TRY(find(node, loc));
+  if (!found)
+    return tensors;
+  llvm::StringSet<> names;
+  for (const onnx::ShardingSpecProto &spec : found->sharding_spec()) {
+    const std::string &name = spec.tensor_name();
+    if (name.empty() || (!llvm::is_contained(node.input(), name) &&
+                         !llvm::is_contained(node.output(), name)))
+      return emitError(loc) << "it shards the tensor '" << name
+                            << "', which is neither an input nor an output of "
+                               "the node";
+    if (!names.insert(name).second)
+      return emitError(loc) << "it shards the tensor '" << name << "' twice";
+    const ModelValue value = lookup(name);
+    if (!value)
+      continue; // nobody reads it, so nothing computes it
+    if (!value.tensor()) {
+      emitRemark(loc) << "the sharding of '" << name
+                      << "' is not taken: it is no tensor but a "
+                      << getKindName(value.collection()->kind);
+      continue;
+    }
+    tensors.push_back(describeTensor(name, value.tensor()));
+    PARTITA_TRY(readDims(spec, loc, tensors.back()));
+    PARTITA_TRY(readDevices(spec, loc, tensors.back()));
+  }
+  return tensors;
 }
 
 LogicalResult

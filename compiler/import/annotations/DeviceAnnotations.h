@@ -56,12 +56,6 @@ public:
 private:
   mlir::FailureOr<const onnx::NodeDeviceConfigurationProto *>
   find(const onnx::NodeProto &node, mlir::Location loc) const;
-  mlir::FailureOr<dist::TensorAnnotation>
-  readTensor(const onnx::ShardingSpecProto &spec, mlir::Value value,
-             mlir::Location loc) const;
-  llvm::LogicalResult readDims(const onnx::ShardingSpecProto &spec,
-                               mlir::Location loc,
-                               dist::TensorAnnotation &tensor) const;
   llvm::LogicalResult readDevices(const onnx::ShardingSpecProto &spec,
                                   mlir::Location loc,
                                   dist::TensorAnnotation &tensor) const;
