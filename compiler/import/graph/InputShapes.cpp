@@ -54,10 +54,11 @@ private:
 
 class Binder {
 public:
-  Binder(ArrayRef<InputSlot> slots, const ImportOptions &options, Location loc)
-      : options(options), loc(loc), symbols(loc), slots(slots) {}
+  Binder(MutableArrayRef<ModelInput> inputs, const ImportOptions &options,
+         Location loc)
+      : options(options), loc(loc), symbols(loc), inputs(inputs) {}
 
-  FailureOr<std::vector<ModelInput>> run() {
+  LogicalResult run() {
     PARTITA_TRY(checkOptions());
     for (const auto &dim : options.dims)
       if (dim.second < 0)
@@ -67,15 +68,12 @@ public:
                                    "--dim " + dim.first() + "=" +
                                        Twine(dim.second))))
         return failure();
-    std::vector<ModelInput> inputs(slots.size());
-    for (auto [slot, input] : zip_equal(slots, inputs)) {
-      input.name = slot.name;
-      input.port = slot.port;
-      PARTITA_TRY(readValue(slot, input));
-      PARTITA_TRY(bindGiven(slot, input));
+    for (ModelInput &input : inputs) {
+      PARTITA_TRY(readValue(input));
+      PARTITA_TRY(bindGiven(input));
     }
-    for (auto [slot, input] : zip_equal(slots, inputs))
-      resolve(slot, input);
+    for (ModelInput &input : inputs)
+      resolve(input);
     // A misspelt name is the likely reason why another one is open.
     PARTITA_TRY(checkDims());
     PARTITA_TRY(reportOpen());
@@ -83,7 +81,7 @@ public:
       if (!countElements(input.type.getShape()))
         return emitError(loc)
                << "the input '" << input.name << "' is too large";
-    return inputs;
+    return success();
   }
 
 private:
@@ -101,10 +99,10 @@ private:
   /// Every option must be about an input that exists.
   LogicalResult checkOptions() {
     llvm::StringSet<> names, sequences;
-    for (const InputSlot &slot : slots) {
-      names.insert(slot.name);
-      if (!slot.sequence.empty())
-        sequences.insert(slot.sequence);
+    for (const ModelInput &input : inputs) {
+      names.insert(input.name);
+      if (!input.sequence.empty())
+        sequences.insert(input.sequence);
     }
     SmallVector<StringRef> given(options.shapes.keys());
     llvm::sort(given);
@@ -130,12 +128,12 @@ private:
 
   /// The type of an input whose value is written as `numbers` numbers: what
   /// --shape or the model says, else a scalar, or a list of them.
-  FailureOr<RankedTensorType> getLiteralType(const InputSlot &slot,
+  FailureOr<RankedTensorType> getLiteralType(const ModelInput &input,
                                              int64_t numbers) {
-    const onnx::TypeProto::Tensor &declared = *slot.declared;
+    const onnx::TypeProto::Tensor &declared = *input.declared;
     Type element = getElementType(loc.getContext(), declared.elem_type());
     SmallVector<int64_t> shape;
-    if (auto it = options.shapes.find(slot.name); it != options.shapes.end()) {
+    if (auto it = options.shapes.find(input.name); it != options.shapes.end()) {
       shape = it->second;
     } else if (!declared.has_shape()) {
       if (numbers > 1)
@@ -150,24 +148,24 @@ private:
           shape.push_back(numbers);
         else
           return emitError(loc)
-                 << "--constant " << slot.name
+                 << "--constant " << input.name
                  << ": the shape of the input is not known: give it with "
                     "--shape "
-                 << slot.name << "=AxBx..., or a file";
+                 << input.name << "=AxBx..., or a file";
       }
     }
     if (!countElements(shape))
-      return emitError(loc) << "the input '" << slot.name << "' is too large";
+      return emitError(loc) << "the input '" << input.name << "' is too large";
     return RankedTensorType::get(shape, element);
   }
 
-  LogicalResult readValue(const InputSlot &slot, ModelInput &input) {
+  LogicalResult readValue(ModelInput &input) {
     auto it = options.constants.find(input.name);
     if (it == options.constants.end())
       return success();
     if (isLiteral(it->second)) {
       RankedTensorType type = PARTITA_TRY(
-          getLiteralType(slot, StringRef(it->second).count(',') + 1));
+          getLiteralType(input, StringRef(it->second).count(',') + 1));
       input.value = PARTITA_TRY(readLiteral(it->second, type, input.name, loc));
     } else {
       input.value = PARTITA_TRY(readInputFile(it->second, input.name, loc));
@@ -177,14 +175,14 @@ private:
 
   /// Matches the shape that was given for an input, if any, with its
   /// declaration.
-  LogicalResult bindGiven(const InputSlot &slot, ModelInput &input) {
-    const onnx::TypeProto::Tensor &declared = *slot.declared;
+  LogicalResult bindGiven(ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *input.declared;
     SmallVector<int64_t> given;
     std::string reason;
     // What is said of an element counts more than what is said of them all.
     auto it = options.shapes.find(input.name);
-    if (it == options.shapes.end() && !slot.sequence.empty())
-      it = options.shapes.find(slot.sequence);
+    if (it == options.shapes.end() && !input.sequence.empty())
+      it = options.shapes.find(input.sequence);
     if (it != options.shapes.end()) {
       given = it->second;
       reason = ("--shape " + it->first()).str();
@@ -202,7 +200,8 @@ private:
     }
     if (reason.empty())
       return success();
-    shapes[input.name] = given;
+    input.type = RankedTensorType::get(
+        given, getElementType(loc.getContext(), declared.elem_type()));
     if (!declared.has_shape())
       return success();
     if (declared.shape().dim_size() != static_cast<int>(given.size()))
@@ -221,23 +220,20 @@ private:
                    "micro-batch";
         return error;
       }
-      if (slot.sequence.empty() && !dim.dim_param().empty())
+      if (input.sequence.empty() && !dim.dim_param().empty())
         PARTITA_TRY(symbols.bind(dim.dim_param(), given[i], reason));
     }
     return success();
   }
 
-  void resolve(const InputSlot &slot, ModelInput &input) {
-    const onnx::TypeProto::Tensor &declared = *slot.declared;
-    Type element = getElementType(loc.getContext(), declared.elem_type());
-    auto given = shapes.find(input.name);
-    if (given == shapes.end() && !declared.has_shape()) {
+  void resolve(ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *input.declared;
+    const bool isGiven = static_cast<bool>(input.type);
+    if (!isGiven && !declared.has_shape()) {
       openRanks.push_back(input.name);
       return;
     }
     SmallVector<int64_t> shape;
-    if (given != shapes.end())
-      shape = given->second;
     for (auto [i, dim] : enumerate(declared.shape().dim())) {
       StringRef symbol = dim.has_dim_param() ? StringRef(dim.dim_param()) : "";
       if (!symbol.empty()) {
@@ -248,7 +244,7 @@ private:
       }
       input.dims.push_back(symbol.str());
       input.fixed.push_back(dim.has_dim_value() && dim.dim_value() >= 0);
-      if (given != shapes.end())
+      if (isGiven)
         continue;
       // A negative size is how some exporters write an unknown one.
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
@@ -265,7 +261,9 @@ private:
           openInputs.push_back(input.name);
       }
     }
-    input.type = RankedTensorType::get(shape, element);
+    if (!isGiven)
+      input.type = RankedTensorType::get(
+          shape, getElementType(loc.getContext(), declared.elem_type()));
   }
 
   /// Of one that depends on dimensions of inputs, those that are open stand for
@@ -273,10 +271,10 @@ private:
   void addOpen(StringRef symbol) {
     const SmallVector<StringRef> names = findDimNames(symbol);
     const bool isKnown = llvm::all_of(names, [&](StringRef name) {
-      return llvm::any_of(slots, [&](const InputSlot &slot) {
-        return llvm::any_of(slot.declared->shape().dim(), [&](const auto &dim) {
-          return dim.dim_param() == name;
-        });
+      return llvm::any_of(inputs, [&](const ModelInput &input) {
+        return llvm::any_of(
+            input.declared->shape().dim(),
+            [&](const auto &dim) { return dim.dim_param() == name; });
       });
     });
     const bool isOpen = llvm::any_of(
@@ -324,8 +322,7 @@ private:
   const ImportOptions &options;
   Location loc;
   SymbolTable symbols;
-  ArrayRef<InputSlot> slots;
-  StringMap<SmallVector<int64_t>> shapes;
+  const MutableArrayRef<ModelInput> inputs;
   llvm::StringSet<> knownDims, openSymbols;
   bool hasOpenInner = false; ///< not the first dimension of an input
   std::vector<std::string> openInputs, openRanks;
@@ -354,10 +351,10 @@ std::string suggestName(StringRef name, StringRef lead,
 
 FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
                                   const ImportOptions &options, Location loc) {
-  InputSlots slots = PARTITA_TRY(takeInputsApart(graph, options, loc));
-  auto tensors = PARTITA_TRY(Binder(slots.tensors, options, loc).run());
-  PARTITA_TRY(findSampleAxes(tensors, options, loc));
-  return ModelInputs{std::move(tensors), std::move(slots.values)};
+  ModelInputs inputs = PARTITA_TRY(takeInputsApart(graph, options, loc));
+  PARTITA_TRY(Binder(inputs.tensors, options, loc).run());
+  PARTITA_TRY(findSampleAxes(inputs.tensors, options, loc));
+  return inputs;
 }
 
 } // namespace partita::import

@@ -26,6 +26,8 @@ namespace partita::import {
 struct ModelInput {
   std::string name;
   int64_t port = 0; ///< position of the input it belongs to
+  const onnx::TypeProto::Tensor *declared = nullptr;
+  std::string sequence; ///< the one it is an element of; empty: none
   mlir::RankedTensorType type;
   /// Name of dimension 0 in the model; empty if it has none.
   std::string batchDim;
@@ -54,26 +56,13 @@ struct ModelInputs {
   std::vector<InputValue> values;
 };
 
-/// A tensor among the inputs, before its shape is known.
-struct InputSlot {
-  std::string name;
-  int64_t port = 0;
-  const onnx::TypeProto::Tensor *declared = nullptr;
-  std::string sequence; ///< the one it is an element of; empty: none
-};
-
-struct InputSlots {
-  std::vector<InputSlot> tensors;
-  std::vector<InputValue> values;
-};
-
 /// Splits sequences and optionals into tensors, as `--length` and `--absent`
-/// say. Emits errors for types that are not supported, for lengths that are not
-/// given, for elements whose name another input has, and for options that fit
-/// no input.
-mlir::FailureOr<InputSlots> takeInputsApart(const onnx::GraphProto &graph,
-                                            const ImportOptions &options,
-                                            mlir::Location loc);
+/// say. Their types are not known yet. Emits errors for types that are not
+/// supported, for lengths that are not given, for elements whose name another
+/// input has, and for options that fit no input.
+mlir::FailureOr<ModelInputs> takeInputsApart(const onnx::GraphProto &graph,
+                                             const ImportOptions &options,
+                                             mlir::Location loc);
 
 /// The end of a message about an unknown name: a similar known name ("; did you
 /// mean 'x'?"), or else `lead` and all known names.

@@ -32,14 +32,14 @@ public:
         infos.push_back(&info);
   }
 
-  FailureOr<InputSlots> run() {
+  FailureOr<ModelInputs> run() {
     for (const onnx::ValueInfoProto *info : infos)
       PARTITA_TRY(addValue(*info));
     PARTITA_TRY(checkOptions());
     PARTITA_TRY(reportOpen());
-    for (auto [value, type] : zip_equal(slots.values, types))
-      PARTITA_TRY(addSlots(value, *type.tensor));
-    return std::move(slots);
+    for (auto [value, type] : zip_equal(inputs.values, types))
+      PARTITA_TRY(addTensors(value, *type.tensor));
+    return std::move(inputs);
   }
 
 private:
@@ -58,7 +58,7 @@ private:
     }
     InputValue value;
     value.name = info.name();
-    value.port = static_cast<int64_t>(slots.values.size());
+    value.port = static_cast<int64_t>(inputs.values.size());
     value.kind = type->kind;
     value.element = getElementType(loc.getContext(), type->tensor->elem_type());
     if (!value.element)
@@ -81,7 +81,7 @@ private:
       sequences.insert(value.name);
     if (value.kind && value.kind != CollectionKind::sequence)
       optionals.insert(value.name);
-    slots.values.push_back(std::move(value));
+    inputs.values.push_back(std::move(value));
     types.push_back(*type);
     return success();
   }
@@ -136,12 +136,12 @@ private:
     return error;
   }
 
-  LogicalResult addSlots(InputValue &value,
-                         const onnx::TypeProto::Tensor &declared) {
-    value.first = slots.tensors.size();
+  LogicalResult addTensors(InputValue &value,
+                           const onnx::TypeProto::Tensor &declared) {
+    value.first = inputs.tensors.size();
     if (!value.kind || value.kind == CollectionKind::optional_tensor) {
       if (value.present)
-        slots.tensors.push_back({value.name, value.port, &declared, ""});
+        inputs.tensors.push_back({value.name, value.port, &declared, ""});
       return success();
     }
     for (size_t i = 0; i < value.count; ++i) {
@@ -151,7 +151,7 @@ private:
                << "the sequence '" << value.name << "' and the input '" << name
                << "' cannot be told apart: an element of the sequence has that "
                   "name too; rename one of the two in the model";
-      slots.tensors.push_back({name, value.port, &declared, value.name});
+      inputs.tensors.push_back({name, value.port, &declared, value.name});
     }
     return success();
   }
@@ -159,17 +159,17 @@ private:
   const ImportOptions &options;
   Location loc;
   std::vector<const onnx::ValueInfoProto *> infos;
-  InputSlots slots;
-  std::vector<DeclaredType> types; // of slots.values
+  ModelInputs inputs;
+  std::vector<DeclaredType> types; // of inputs.values
   llvm::StringSet<> all, sequences, optionals;
   std::vector<std::string> open;
 };
 
 } // namespace
 
-FailureOr<InputSlots> takeInputsApart(const onnx::GraphProto &graph,
-                                      const ImportOptions &options,
-                                      Location loc) {
+FailureOr<ModelInputs> takeInputsApart(const onnx::GraphProto &graph,
+                                       const ImportOptions &options,
+                                       Location loc) {
   return InputParts(graph, options, loc).run();
 }
 
