@@ -61,8 +61,8 @@ struct TensorAnnotation {
 
 struct NodeAnnotation {
   std::string node;
-  /// Its number in the file (compiler/import/annotations/NodeNumbers.h), if it
-  /// is to be written there.
+  /// Its number in the file (compiler/import/annotations/AnnotatedModel.h), if
+  /// it is to be written there.
   std::optional<int64_t> number;
   std::optional<int64_t> stage;
   std::vector<TensorAnnotation> tensors;

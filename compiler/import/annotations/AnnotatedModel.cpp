@@ -15,7 +15,6 @@
 #include "runtime/files/NewFile.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -87,6 +86,20 @@ onnx::ShardingSpecProto getSpec(const dist::TensorAnnotation &tensor) {
     }
   }
   return spec;
+}
+
+void number(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+            int64_t &next, int64_t step, NodeNumbers &numbers) {
+  for (const onnx::NodeProto &node : nodes) {
+    numbers[&node] = next;
+    next += step;
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        number(attribute.g().node(), next, step, numbers);
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        number(graph.node(), next, step, numbers);
+    }
+  }
 }
 
 class Writer {
@@ -317,6 +330,16 @@ std::error_code writeFile(StringRef path, const Pieces &pieces) {
 }
 
 } // namespace
+
+NodeNumbers numberNodes(const onnx::ModelProto &model) {
+  NodeNumbers numbers;
+  int64_t next = 0;
+  number(model.graph().node(), next, 1, numbers);
+  next = -1;
+  for (const onnx::FunctionProto &function : model.functions())
+    number(function.node(), next, -1, numbers);
+  return numbers;
+}
 
 LogicalResult writeAnnotatedModel(StringRef modelPath, StringRef path,
                                   const dist::Annotations &annotations,

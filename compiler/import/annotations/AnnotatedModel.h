@@ -10,13 +10,23 @@
 
 #include "dialects/dist/Annotations.h"
 
+#include "onnx/onnx_pb.h"
+
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace partita::import {
 
+/// The nodes of a model, numbered as they follow one another in its file. A
+/// node comes before those of the graphs in its attributes. Nodes of the graph
+/// have the numbers 0, 1, ..., those of functions -1, -2, ....
+using NodeNumbers = llvm::DenseMap<const onnx::NodeProto *, int64_t>;
+
+NodeNumbers numberNodes(const onnx::ModelProto &model);
+
 /// Copies a model's file, and writes annotations into the copy. They replace
-/// all that the model has. `annotations.nodes` have numbers (NodeNumbers.h). A
+/// all that the model has. `annotations.nodes` have numbers (NodeNumbers). A
 /// model in text form becomes a binary one. The model has IR version 11 at
 /// least.
 ///

@@ -54,8 +54,8 @@ StringRef GraphImport::getInputName(BlockArgument argument) {
 
 Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
                                Location loc) {
-  return call && call->scope->outer
-             ? materializeInBody(tensor, name, loc, *call->scope,
+  return current && current->scope.outer
+             ? materializeInBody(tensor, name, loc, current->scope,
                                  /*isNode=*/true)
              : weights.materializeConstant(b, tensor, name, loc);
 }
@@ -131,6 +131,24 @@ resolveAttributes(const onnx::NodeProto &node,
   return copy;
 }
 
+LogicalResult GraphImport::importNodes(
+    const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+    Location loc, Scope &scope) {
+  auto isGiven = [&](StringRef name) {
+    return scope.values.contains(name) ||
+           (!scope.outer && hasInitializer(scope, name));
+  };
+  auto isOuter = [&](StringRef name) {
+    return scope.outer &&
+           (find(*scope.outer, name) || hasInitializer(*scope.outer, name));
+  };
+  NodeList sorted = PARTITA_TRY(sortNodes(nodes, loc, isGiven, isOuter));
+  scope.nodes = &sorted;
+  for (const onnx::NodeProto *node : sorted)
+    PARTITA_TRY(importNode(*node, scope));
+  return success();
+}
+
 LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
                                       Scope &scope) {
   const std::string own = getModuleScope(original, scope.module);
@@ -165,44 +183,42 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
 
   SmallVector<ModelValue> inputs;
   for (const std::string &name : node.input()) {
-    bool omitted = name.empty();
-    if (const ModelValue *known = find(scope, name))
-      omitted = !*known; // an input that the call of a function omits
-    inputs.push_back(omitted ? ModelValue() : lookup(scope, name, loc));
-    if (!omitted && !inputs.back())
-      return failure();
+    const ModelValue *known = find(scope, name);
+    if (known || name.empty()) // the call of a function may omit it, too
+      inputs.push_back(known ? *known : ModelValue());
+    else
+      inputs.push_back(PARTITA_TRY(lookup(scope, name, loc)));
   }
   while (!inputs.empty() && !inputs.back())
     inputs.pop_back();
   if (training.mode == TrainingMode::learn)
     noteRoles(node, inputs,
               [&](StringRef symbol) { return weights.find(symbol); });
-  PARTITA_TRY(importOp(node, inputs, loc, scope));
+  PARTITA_TRY(importOp({node, inputs, loc, scope}));
   // What is made of the body of a schema's function belongs to the node.
   return scope.location || scope.isAgain
              ? success()
              : annotate(original, inputs, cast<NameLoc>(loc), scope);
 }
 
-LogicalResult GraphImport::importOp(const onnx::NodeProto &node,
-                                    ArrayRef<ModelValue> inputs, Location loc,
-                                    Scope &scope) {
+LogicalResult GraphImport::importOp(Call call) {
+  const onnx::NodeProto &node = call.node;
   StringRef domain = normalizeDomain(node.domain());
   auto local =
       functions.find(getFunctionKey(domain, node.op_type(), node.overload()));
   if (local != functions.end())
-    return expand(node, *local->second, nullptr, /*isLocal=*/true, inputs, loc,
-                  scope);
-  auto version = scope.opsets.find(domain);
-  int64_t opset = version == scope.opsets.end() ? 1 : version->second;
-  OpImport op = findOp(domain, node.op_type(), opset);
-  if (op.function)
-    return importByTable(node, op, opset, inputs, loc, scope);
-  if (op.expandable)
-    return expandSchemaFunction(node, op, opset, inputs, loc, scope);
-  return emitError(loc) << "the op " << node.op_type()
-                        << " is not supported (it comes from the definition of "
-                           "the node's op)";
+    return expand(call, *local->second);
+  auto version = call.scope.opsets.find(domain);
+  if (version != call.scope.opsets.end())
+    call.opset = version->second;
+  call.op = findOp(domain, node.op_type(), call.opset);
+  if (call.op.function)
+    return importByTable(call);
+  if (call.op.expandable)
+    return expandSchemaFunction(call);
+  return emitError(call.loc) << "the op " << node.op_type()
+                             << " is not supported (it comes from the "
+                                "definition of the node's op)";
 }
 
 /// A few numbers among constants take part in computing a shape or an
@@ -239,20 +255,18 @@ void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
   }
 }
 
-LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
-                                         const OpImport &op, int64_t opset,
-                                         ArrayRef<ModelValue> inputs,
-                                         Location loc, Scope &scope) {
+LogicalResult GraphImport::importByTable(Call call) {
+  const auto &[node, inputs, loc, scope, opset, op] = call;
   if (op.schema)
     PARTITA_TRY(checkNode(node, *op.schema, inputs, loc));
   if (!op.schema && (inputs.empty() || !inputs.front().tensor()))
     return emitError(loc) << node.op_type() << ": input 0 is missing";
   SmallVector<ModelValue> operands(inputs);
   foldSmallWeights(operands);
+  call.inputs = operands;
   NodeImport import(node, opset, operands, loc, b, *this);
-  std::optional<Call> outerCall = call;
-  llvm::scope_exit restore([&] { call = outerCall; });
-  call.emplace(Call{&node, op.schema, loc, &scope});
+  llvm::scope_exit restore([&, outer = current] { current = outer; });
+  current = &call;
   if (failed(op.function(import)))
     return import.reportUnknownInputs();
   bindResults(node, import.results, scope);
@@ -269,23 +283,22 @@ void GraphImport::bindResults(const onnx::NodeProto &node,
 FailureOr<SmallVector<ModelValue>>
 GraphImport::importBody(const onnx::GraphProto &body,
                         ArrayRef<ModelValue> arguments, StringRef part) {
-  Call at = *call;
-  if (at.scope->depth >= 32)
+  const Call &at = *current;
+  if (at.scope.depth >= 32)
     return emitError(at.loc)
-           << at.node->op_type() << ": graphs are nested more than 32 deep";
+           << at.node.op_type() << ": graphs are nested more than 32 deep";
   if (static_cast<int>(arguments.size()) != body.input_size())
     return emitError(at.loc)
-           << at.node->op_type() << ": its graph '" << body.name() << "' has "
+           << at.node.op_type() << ": its graph '" << body.name() << "' has "
            << abi::countOf(body.input_size(), "input") << ", and "
            << arguments.size() << (arguments.size() == 1 ? " is" : " are")
            << " given";
-  Scope scope = at.scope->nest();
-  scope.module = getModuleScope(*at.node, scope.module);
-  scope.prefix += getNodeDisplayName(*at.node) + "/";
+  Scope scope = at.scope.nest();
+  scope.module = getModuleScope(at.node, scope.module);
+  scope.prefix += getNodeDisplayName(at.node) + "/";
   if (!part.empty())
     scope.prefix += (part + "/").str();
 
-  llvm::StringSet<> available;
   for (auto [input, argument] : zip_equal(body.input(), arguments)) {
     // A loop may begin with an optional and go on with what its body makes.
     std::optional<DeclaredType> declared = getDeclaredType(input.type());
@@ -293,40 +306,26 @@ GraphImport::importBody(const onnx::GraphProto &body,
                          *declared->kind != CollectionKind::sequence;
     scope.values[input.name()] =
         wantsOptional ? makeOptional(argument) : argument;
-    available.insert(input.name());
   }
   for (const onnx::TensorProto &tensor : body.initializer()) {
     Value value =
         PARTITA_TRY(materializeInBody(tensor, tensor.name(), at.loc, scope,
                                       /*isNode=*/false));
     scope.values.try_emplace(tensor.name(), value);
-    available.insert(tensor.name());
   }
-  NodeList sorted = PARTITA_TRY(
-      sortNodes(body.node(), available, at.loc, [&](StringRef name) {
-        return find(*at.scope, name) || hasInitializer(*at.scope, name);
-      }));
-  scope.nodes = &sorted;
-  for (const onnx::NodeProto *node : sorted)
-    PARTITA_TRY(importNode(*node, scope));
+  PARTITA_TRY(importNodes(body.node(), at.loc, scope));
   SmallVector<ModelValue> results;
   for (const onnx::ValueInfoProto &output : body.output())
     results.push_back(PARTITA_TRY(lookup(scope, output.name(), at.loc)));
   return results;
 }
 
-LogicalResult GraphImport::expandBody(const onnx::FunctionProto &body,
-                                      ArrayRef<ModelValue> inputs) {
-  Call at = *call;
-  return expand(*at.node, body, at.schema, /*isLocal=*/false, inputs, at.loc,
-                *at.scope);
+LogicalResult GraphImport::expandBody(const onnx::FunctionProto &body) {
+  return expand(*current, body);
 }
 
-LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
-                                                const OpImport &op,
-                                                int64_t opset,
-                                                ArrayRef<ModelValue> inputs,
-                                                Location loc, Scope &scope) {
+LogicalResult GraphImport::expandSchemaFunction(const Call &call) {
+  const auto &[node, inputs, loc, scope, opset, op] = call;
   PARTITA_TRY(checkNode(node, *op.schema, inputs, loc));
   // Not those of a loss that the definition of another one is made of.
   NodeImport import(node, opset, inputs, loc, b, *this);
@@ -338,8 +337,7 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
   if (!body && !op.schema->HasContextDependentFunction())
     body = op.schema->GetFunction();
   if (body)
-    return expand(node, *body, op.schema, /*isLocal=*/false, inputs, loc,
-                  scope);
+    return expand(call, *body);
 
   // The newest body that is not newer than the model's opset, in the opset for
   // which it was written.
@@ -362,14 +360,12 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
     return emitError(loc) << node.op_type()
                           << ": ONNX defines this op by others, but not for "
                              "these inputs and attributes";
-  return expand(node, built, op.schema, /*isLocal=*/false, inputs, loc, scope);
+  return expand(call, built);
 }
 
-LogicalResult GraphImport::expand(const onnx::NodeProto &node,
-                                  const onnx::FunctionProto &function,
-                                  const onnx::OpSchema *schema, bool isLocal,
-                                  ArrayRef<ModelValue> inputs, Location loc,
-                                  Scope &outer) {
+LogicalResult GraphImport::expand(const Call &call,
+                                  const onnx::FunctionProto &function) {
+  const auto &[node, inputs, loc, outer, opset, op] = call;
   if (outer.depth >= 32)
     return emitError(loc) << node.op_type()
                           << ": functions call each other more than 32 deep";
@@ -386,19 +382,17 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
   for (const auto &opset : outer.opsets)
     scope.opsets.try_emplace(opset.first(), opset.second);
   scope.module = getModuleScope(node, outer.module);
+  const bool isLocal = !op.schema;
   if (isLocal && !outer.location)
     scope.prefix = outer.prefix + getNodeDisplayName(node) + "/";
   else
     scope.location = loc;
 
-  llvm::StringSet<> available;
-  for (auto [i, name] : enumerate(function.input())) {
+  for (auto [i, name] : enumerate(function.input()))
     scope.values[name] = i < inputs.size() ? inputs[i] : ModelValue();
-    available.insert(name);
-  }
   StringMap<const onnx::AttributeProto *> attributes;
-  if (schema)
-    for (const auto &[name, attribute] : schema->attributes())
+  if (op.schema)
+    for (const auto &[name, attribute] : op.schema->attributes())
       if (attribute.default_value.has_type())
         attributes[name] = &attribute.default_value;
   for (const onnx::AttributeProto &attribute : function.attribute_proto())
@@ -407,10 +401,7 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
     attributes[attribute.name()] = &attribute;
   scope.attributes = &attributes;
 
-  NodeList sorted = PARTITA_TRY(sortNodes(function.node(), available, loc));
-  scope.nodes = &sorted;
-  for (const onnx::NodeProto *inner : sorted)
-    PARTITA_TRY(importNode(*inner, scope));
+  PARTITA_TRY(importNodes(function.node(), loc, scope));
   SmallVector<ModelValue> results;
   for (const std::string &name : function.output())
     results.push_back(scope.values.lookup(name));

@@ -9,8 +9,8 @@
 #define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
 
 #include "compiler/files/Globs.h"
+#include "compiler/import/annotations/AnnotatedModel.h"
 #include "compiler/import/annotations/DeviceAnnotations.h"
-#include "compiler/import/annotations/NodeNumbers.h"
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/graph/Import.h"
 #include "compiler/import/graph/InputShapes.h"
@@ -78,8 +78,7 @@ private:
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) override;
 
-  llvm::LogicalResult expandBody(const onnx::FunctionProto &body,
-                                 llvm::ArrayRef<ModelValue> inputs) override;
+  llvm::LogicalResult expandBody(const onnx::FunctionProto &body) override;
 
   mlir::FailureOr<ModelValue>
   computeFrom(llvm::StringRef name, llvm::ArrayRef<Binding> bindings) override;
@@ -121,28 +120,32 @@ private:
   bool hasInitializer(Scope &scope, llvm::StringRef name);
   static Scope &getOutermost(Scope &scope);
   ModelValue lookup(Scope &scope, llvm::StringRef name, mlir::Location loc);
+
+  /// A node, and what it reads.
+  struct Call {
+    const onnx::NodeProto &node;
+    llvm::ArrayRef<ModelValue> inputs;
+    mlir::Location loc;
+    Scope &scope;
+    int64_t opset = 1; ///< in force for the op
+    OpImport op = {};  ///< none for a function of the model
+  };
+
+  /// Imports all nodes of a scope, which has the values that they begin with.
+  llvm::LogicalResult
+  importNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+              mlir::Location loc, Scope &scope);
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
-  llvm::LogicalResult importOp(const onnx::NodeProto &node,
-                               llvm::ArrayRef<ModelValue> inputs,
-                               mlir::Location loc, Scope &scope);
+  llvm::LogicalResult importOp(Call call);
   /// Notes what a node says of devices, and its number.
   llvm::LogicalResult annotate(const onnx::NodeProto &node,
                                llvm::ArrayRef<ModelValue> inputs,
                                mlir::NameLoc loc, Scope &scope);
   void writeAnnotations();
-  llvm::LogicalResult importByTable(const onnx::NodeProto &node,
-                                    const OpImport &op, int64_t opset,
-                                    llvm::ArrayRef<ModelValue> inputs,
-                                    mlir::Location loc, Scope &scope);
-  llvm::LogicalResult expandSchemaFunction(const onnx::NodeProto &node,
-                                           const OpImport &op, int64_t opset,
-                                           llvm::ArrayRef<ModelValue> inputs,
-                                           mlir::Location loc, Scope &scope);
-  llvm::LogicalResult expand(const onnx::NodeProto &node,
-                             const onnx::FunctionProto &function,
-                             const onnx::OpSchema *schema, bool isLocal,
-                             llvm::ArrayRef<ModelValue> inputs,
-                             mlir::Location loc, Scope &scope);
+  llvm::LogicalResult importByTable(Call call);
+  llvm::LogicalResult expandSchemaFunction(const Call &call);
+  llvm::LogicalResult expand(const Call &call,
+                             const onnx::FunctionProto &function);
   void foldSmallWeights(llvm::MutableArrayRef<ModelValue> inputs);
   void bindResults(const onnx::NodeProto &node,
                    llvm::ArrayRef<ModelValue> results, Scope &scope);
@@ -161,13 +164,7 @@ private:
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
   /// The node that is being imported: `importBody`, `expandBody` and
   /// `materialize` work for it.
-  struct Call {
-    const onnx::NodeProto *node;
-    const onnx::OpSchema *schema;
-    mlir::Location loc;
-    Scope *scope;
-  };
-  std::optional<Call> call;
+  const Call *current = nullptr;
   /// Weights in the bodies of nodes, which are imported several times.
   llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
   /// The random nodes before a node: it draws the same numbers when it is

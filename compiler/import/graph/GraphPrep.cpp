@@ -174,7 +174,7 @@ reportCycle(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
 
 FailureOr<NodeList>
 sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-          const llvm::StringSet<> &available, Location loc,
+          Location loc, llvm::function_ref<bool(StringRef)> isGiven,
           llvm::function_ref<bool(StringRef)> isOuter) {
   StringMap<int> producers;
   for (int i = 0; i < nodes.size(); ++i) {
@@ -187,7 +187,7 @@ sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
                << "the name '" << output << "' is defined twice, by nodes '"
                << getNodeDisplayName(nodes[it->second]) << "' and '"
                << getNodeDisplayName(nodes[i]) << "'";
-      if (available.contains(output))
+      if (isGiven(output))
         return emitError(loc)
                << "the name '" << output << "' is defined twice, by node '"
                << getNodeDisplayName(nodes[i])
@@ -199,10 +199,10 @@ sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
   std::vector<unsigned> missing(nodes.size(), 0);
   for (int i = 0; i < nodes.size(); ++i) {
     for (const std::string &input : getReadNames(nodes[i])) {
-      if (available.contains(input))
+      if (isGiven(input))
         continue;
       auto it = producers.find(input);
-      if (it == producers.end() && isOuter && isOuter(input))
+      if (it == producers.end() && isOuter(input))
         continue;
       if (it == producers.end())
         return emitError(loc)

@@ -8,16 +8,10 @@
 #ifndef PARTITA_COMPILER_IMPORT_GRAPH_GRAPHPREP_H
 #define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHPREP_H
 
-#include "onnx/onnx_pb.h"
+#include "compiler/import/model/ModelFile.h"
 
-#include "mlir/IR/Location.h"
-#include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace partita::import {
 
@@ -55,20 +49,26 @@ getAttributeType(uint64_t field);
 /// type.
 void completeAttributeTypes(onnx::ModelProto &model);
 
+/// Some exporters write a constant twice under one name. If several
+/// initializers or `Constant` nodes define a name with the same bytes, this
+/// keeps the first and emits a remark. It looks at the graph, at the bodies of
+/// functions and at graphs in attributes. Emits an error if the bytes differ.
+llvm::LogicalResult mergeRepeatedConstants(ModelFile &file, mlir::Location loc);
+
 /// The names that a node reads: its inputs, the outer names that the graphs in
 /// its attributes read, and what a Gradient differentiates. Omitted inputs are
 /// left out.
 std::vector<std::string> getReadNames(const onnx::NodeProto &node);
 
 /// Sorts the nodes so that each comes after those it reads from, and keeps the
-/// given order wherever possible. `available` are the names of inputs and
-/// initializers. If the graph is the body of a node, `isOuter` says which other
-/// names the scopes around it define. Emits an error if a name is defined twice
-/// or not at all, or if there is a cycle.
+/// given order wherever possible. `isGiven` says which names are inputs and
+/// initializers, and `isOuter` which other ones the scopes around the graph
+/// define. Emits an error if a name is defined twice or not at all, or if there
+/// is a cycle.
 mlir::FailureOr<NodeList>
 sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-          const llvm::StringSet<> &available, mlir::Location loc,
-          llvm::function_ref<bool(llvm::StringRef)> isOuter = nullptr);
+          mlir::Location loc, llvm::function_ref<bool(llvm::StringRef)> isGiven,
+          llvm::function_ref<bool(llvm::StringRef)> isOuter);
 
 /// Looks at all ops of the model, of the functions it calls and of its
 /// subgraphs. Emits one error that lists those that can neither be imported nor

@@ -11,7 +11,6 @@
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/graph/InputShapes.h"
 #include "compiler/import/graph/OpTable.h"
-#include "compiler/import/graph/RepeatedConstants.h"
 #include "compiler/import/model/ModelFile.h"
 
 #include "dialects/dist/DistDialect.h"

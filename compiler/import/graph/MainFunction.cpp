@@ -25,24 +25,15 @@ static StringRef getKindText(CollectionKind kind) {
 }
 
 LogicalResult GraphImport::run(const ModelInputs &inputs) {
-  const onnx::GraphProto &graph = file.proto.graph();
   addArguments(inputs.tensors);
   PARTITA_TRY(modeGlobs.compile(module.getLoc()));
 
   Scope scope;
   scope.opsets = getOpsets(file.proto.opset_import());
   bindArguments(inputs, scope);
-  llvm::StringSet<> available;
-  for (const InputValue &input : inputs.values)
-    available.insert(input.name);
-  for (const auto &initializer : initializers)
-    available.insert(initializer.first());
   Location loc = module.getLoc();
-  NodeList sorted = PARTITA_TRY(sortNodes(graph.node(), available, loc));
-  scope.nodes = &sorted;
-  for (const onnx::NodeProto *node : sorted)
-    PARTITA_TRY(importNode(*node, scope));
-  PARTITA_TRY(modeGlobs.checkUse(module.getLoc()));
+  PARTITA_TRY(importNodes(file.proto.graph().node(), loc, scope));
+  PARTITA_TRY(modeGlobs.checkUse(loc));
 
   auto outputs = PARTITA_TRY(collectOutputs(scope));
   SmallVector<Value> results;

@@ -119,9 +119,8 @@ public:
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) = 0;
   /// Imports the nodes of a function of ONNX's ops, which takes the place of
-  /// the current node and has these inputs.
-  virtual llvm::LogicalResult expandBody(const onnx::FunctionProto &body,
-                                         llvm::ArrayRef<ModelValue> inputs) = 0;
+  /// the current node and has its inputs.
+  virtual llvm::LogicalResult expandBody(const onnx::FunctionProto &body) = 0;
   /// The value of a tensor in the current node's graph where other tensors of
   /// the graph have given values. A variable is different from all others.
   struct Binding {

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/graph/RepeatedConstants.h"
-
 #include "compiler/import/graph/GraphPrep.h"
+
 #include "compiler/import/model/TensorData.h"
 #include "dialects/support/Try.h"
 

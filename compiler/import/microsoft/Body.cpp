@@ -53,7 +53,7 @@ Body &Body::ints(const std::string &name, ArrayRef<int64_t> values) {
   return *this;
 }
 
-LogicalResult Body::expand() { return n.source.expandBody(function, n.values); }
+LogicalResult Body::expand() { return n.source.expandBody(function); }
 
 LogicalResult checkInt(NodeImport &n, StringRef attribute, int64_t supported) {
   const int64_t value = n.intAttr(attribute, supported);

@@ -70,19 +70,19 @@ NodeList GraphImport::findNodesFrom(Scope &scope, StringRef name,
 
 FailureOr<ModelValue> GraphImport::computeFrom(StringRef name,
                                                ArrayRef<Binding> bindings) {
-  const Call at = *call;
+  const Call &at = *current;
   auto refuse = [&](const Twine &why) -> LogicalResult {
-    return emitError(at.loc) << at.node->op_type() << ": " << why;
+    return emitError(at.loc) << at.node.op_type() << ": " << why;
   };
-  if (at.scope->depth >= 32)
+  if (at.scope.depth >= 32)
     return refuse("gradients are taken of gradients more than 32 deep");
   llvm::StringSet<> reached;
-  const NodeList nodes = findNodesFrom(*at.scope, name, bindings, reached);
+  const NodeList nodes = findNodesFrom(at.scope, name, bindings, reached);
   for (const Binding &binding : bindings)
     if (binding.isVariable && !reached.contains(binding.name))
       return refuse("'" + name + "' does not depend on '" + binding.name +
                     "'; leave it out of `xs`, and its value out of the inputs");
-  Scope scope = at.scope->nest();
+  Scope scope = at.scope.nest();
   scope.isAgain = true;
   for (const Binding &binding : bindings)
     scope.values[binding.name] = binding.value;
