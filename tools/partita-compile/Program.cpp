@@ -11,7 +11,7 @@
 #include "compiler/driver/PhaseRunner.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/import/graph/Describe.h"
-#include "compiler/import/graph/ListOps.h"
+#include "compiler/import/graph/OpTable.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
 #include "tools/partita-compile/Options.h"

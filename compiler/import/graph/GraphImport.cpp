@@ -10,7 +10,6 @@
 #include "compiler/crash/Place.h"
 #include "compiler/import/model/TensorData.h"
 #include "compiler/import/model/TorchMetadata.h"
-#include "compiler/import/training/LayerRoles.h"
 #include "dialects/nn/NodeScopes.h"
 #include "runtime/abi/Text.h"
 
@@ -192,8 +191,7 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   while (!inputs.empty() && !inputs.back())
     inputs.pop_back();
   if (training.mode == TrainingMode::learn)
-    noteRoles(node, inputs,
-              [&](StringRef symbol) { return weights.find(symbol); });
+    noteRoles(node, inputs, weights);
   PARTITA_TRY(importOp({node, inputs, loc, scope}));
   // What is made of the body of a schema's function belongs to the node.
   return scope.location || scope.isAgain

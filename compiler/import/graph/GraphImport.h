@@ -185,6 +185,12 @@ private:
 /// The location of a value that no node makes: its name.
 mlir::Location getNodeLoc(mlir::MLIRContext *context, const llvm::Twine &name);
 
+/// Notes at the weights that a node reads what they are to it, if nothing is
+/// noted yet: what fan-in and fan-out they have, and how PyTorch's layer of the
+/// kind draws them (dialects/nn/CheckAttr.h).
+void noteRoles(const onnx::NodeProto &node, llvm::ArrayRef<ModelValue> inputs,
+               Weights &weights);
+
 /// Checks the number and the types of a node's inputs, and its attributes.
 llvm::LogicalResult checkNode(const onnx::NodeProto &node,
                               const onnx::OpSchema &schema,

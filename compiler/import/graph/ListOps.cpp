@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/graph/ListOps.h"
-
 #include "compiler/import/graph/OpTable.h"
+
 #include "runtime/abi/Text.h"
 
 #include "onnx/defs/schema.h"

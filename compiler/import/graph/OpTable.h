@@ -18,6 +18,7 @@
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <vector>
 
@@ -80,6 +81,12 @@ struct OpImport {
 
 /// Looks up the version of an op that is in force in `opset` of `domain`.
 OpImport findOp(llvm::StringRef domain, llvm::StringRef opType, int64_t opset);
+
+/// Lists the ops that ONNX defines today, with the versions (the opsets in
+/// which an op, or its meaning, changed) that are imported by a function of
+/// ours, that are expanded by the function body in ONNX's schema, and that are
+/// not supported. A table, or with `json` one array of objects.
+void listOps(llvm::raw_ostream &out, bool json);
 
 /// Returns the rows of a family of ops.
 using Family = llvm::ArrayRef<OpRow>();

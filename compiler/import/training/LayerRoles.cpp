@@ -4,9 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// How a parameter is drawn at random depends on the layer that reads it: on how
+// many numbers the layer sums (fan-in), and how many sums it makes of each
+// (fan-out). The first node that reads a weight decides.
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/import/training/LayerRoles.h"
-
+#include "compiler/import/graph/GraphImport.h"
 #include "compiler/import/math/IndexMath.h"
 #include "dialects/nn/CheckAttr.h"
 
@@ -41,13 +46,12 @@ nn::ParameterOp getParameter(Value value) {
 
 class RoleNoter {
 public:
-  RoleNoter(ArrayRef<ModelValue> inputs,
-            llvm::function_ref<nn::WeightOp(StringRef)> findWeight)
-      : inputs(inputs), findWeight(findWeight) {}
+  RoleNoter(ArrayRef<ModelValue> inputs, Weights &weights)
+      : inputs(inputs), weights(weights) {}
 
   nn::WeightOp weightOf(unsigned input) const {
     nn::ParameterOp parameter = getParameter(valueOf(input));
-    return parameter ? findWeight(parameter.getWeight()) : nn::WeightOp();
+    return parameter ? weights.find(parameter.getWeight()) : nn::WeightOp();
   }
   Value valueOf(unsigned input) const {
     return input < inputs.size() ? inputs[input].tensor() : Value();
@@ -105,14 +109,14 @@ private:
   void noteBias(unsigned bias, nn::DotOp dot) {
     for (Value operand : dot->getOperands())
       if (nn::ParameterOp parameter = getParameter(operand))
-        if (nn::WeightOp weight = findWeight(parameter.getWeight()))
+        if (nn::WeightOp weight = weights.find(parameter.getWeight()))
           if (auto fans =
                   weight->getAttrOfType<DenseI64ArrayAttr>(nn::kFansAttr))
             noteUniform(bias, 1 / std::sqrt(static_cast<double>(fans[0])));
   }
 
   const ArrayRef<ModelValue> inputs;
-  const llvm::function_ref<nn::WeightOp(StringRef)> findWeight;
+  Weights &weights;
 };
 
 int64_t getInt(const onnx::NodeProto &node, StringRef name, int64_t standard) {
@@ -125,8 +129,8 @@ int64_t getInt(const onnx::NodeProto &node, StringRef name, int64_t standard) {
 } // namespace
 
 void noteRoles(const onnx::NodeProto &node, ArrayRef<ModelValue> inputs,
-               llvm::function_ref<nn::WeightOp(StringRef)> findWeight) {
-  RoleNoter noter(inputs, findWeight);
+               Weights &weights) {
+  RoleNoter noter(inputs, weights);
   const StringRef op = node.op_type();
   const ArrayRef<int64_t> second = noter.shapeOf(1);
   const int64_t rank = static_cast<int64_t>(second.size());
