@@ -12,8 +12,6 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
-#include "dialects/support/Try.h"
-
 using namespace llvm;
 using namespace mlir;
 

@@ -37,8 +37,13 @@ public:
   Experts(NodeImport &n, bool isPacked)
       : n(n), isPacked(isPacked),
         function(n.stringAttr("activation_type", "relu")),
-        fusion(n.intAttr("swiglu_fusion", 0)), fc1(inputsOf("fc1")),
-        fc2(inputsOf("fc2")), fc3(inputsOf("fc3")) {}
+        fusion(n.intAttr("swiglu_fusion", 0)),
+        fc1(isPacked ? ProductInputs{"fc1", 2, 4, 3, 11}
+                     : ProductInputs{"fc1", 2, 3}),
+        fc2(isPacked ? ProductInputs{"fc2", 5, 7, 6, 12}
+                     : ProductInputs{"fc2", 4, 5}),
+        fc3(isPacked ? ProductInputs{"fc3", 8, 10, 9, 13}
+                     : ProductInputs{"fc3", 6, 7}) {}
 
   LogicalResult import() {
     PARTITA_TRY(checkOptions());
@@ -64,17 +69,6 @@ public:
   }
 
 private:
-  ProductInputs inputsOf(StringRef name) const {
-    if (name == "fc1")
-      return isPacked ? ProductInputs{"fc1", 2, 4, 3, 11}
-                      : ProductInputs{"fc1", 2, 3};
-    if (name == "fc2")
-      return isPacked ? ProductInputs{"fc2", 5, 7, 6, 12}
-                      : ProductInputs{"fc2", 4, 5};
-    return isPacked ? ProductInputs{"fc3", 8, 10, 9, 13}
-                    : ProductInputs{"fc3", 6, 7};
-  }
-
   LogicalResult checkOptions() {
     PARTITA_TRY(checkInt(n, "use_sparse_mixer", 0));
     PARTITA_TRY(checkInt(n, "swiglu_limit_after_activation", 0));
