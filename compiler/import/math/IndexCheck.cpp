@@ -52,6 +52,9 @@ static std::optional<NumberRange> findRange(Type element) {
   return NumberRange{-count / 2, count / 2 - 1};
 }
 
+static std::optional<NumberRange> findRange(NodeImport &n, Value value,
+                                            int depth = 0);
+
 static std::optional<NumberRange> unite(NodeImport &n, OperandRange values,
                                         int depth) {
   std::optional<NumberRange> all;
@@ -78,7 +81,9 @@ static std::optional<NumberRange> findExtreme(NodeImport &n, Operation *op,
              : NumberRange{std::min(x.low, y.low), std::min(x.high, y.high)};
 }
 
-std::optional<NumberRange> findRange(NodeImport &n, Value value, int depth) {
+/// What the elements of a value can be; nothing if it is not known.
+static std::optional<NumberRange> findRange(NodeImport &n, Value value,
+                                            int depth) {
   constexpr int kDeepest = 16;
   Operation *op = value.getDefiningOp();
   if (!op || depth > kDeepest)
@@ -270,15 +275,6 @@ LogicalResult checkIndices(NodeImport &n, Value indices,
       map_to_vector(sizes,
                     [](int64_t size) { return NumberRange{-size, size - 1}; }),
       operand);
-}
-
-LogicalResult checkLabels(NodeImport &n, Value labels, int64_t classes,
-                          std::optional<int64_t> ignored,
-                          CheckedOperand operand) {
-  const bool isExtra = ignored && (*ignored < 0 || *ignored >= classes);
-  if (labels && isExtra)
-    labels = n.select(n.eq(labels, *ignored), 0, labels);
-  return checkRange(n, labels, NumberRange{0, classes - 1}, operand);
 }
 
 } // namespace partita::import

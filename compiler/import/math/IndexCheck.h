@@ -47,16 +47,6 @@ llvm::LogicalResult checkIndices(NodeImport &n, mlir::Value indices,
                                  llvm::ArrayRef<int64_t> sizes,
                                  CheckedOperand operand);
 
-/// The same for labels of `classes` classes, which do not count from the end.
-/// `ignored` is allowed, too.
-llvm::LogicalResult checkLabels(NodeImport &n, mlir::Value labels,
-                                int64_t classes, std::optional<int64_t> ignored,
-                                CheckedOperand operand);
-
-/// What the elements of a value can be; nothing if it is not known.
-std::optional<NumberRange> findRange(NodeImport &n, mlir::Value value,
-                                     int depth = 0);
-
 } // namespace partita::import
 
 #endif // PARTITA_COMPILER_IMPORT_MATH_INDEXCHECK_H

@@ -83,13 +83,12 @@ Value rescale(NodeImport &n, Value product, Value scaleX, Value scaleY,
   return n.mul(n.cast(product, n.b.getF32Type()), factor);
 }
 
-/// What both inputs were dequantised from, with one scale for x, and one for y
-/// or for each place of its dimension `yColumn`.
+/// What the first two inputs were dequantised from, with one scale for x, and
+/// one for y or for each place of its dimension `yColumn`.
 struct Pair {
   Dequantized x, y;
 };
-std::optional<Pair> findPair(NodeImport &n, unsigned x, unsigned y,
-                             int64_t yColumn) {
+std::optional<Pair> findPair(NodeImport &n, int64_t yColumn) {
   auto find = [&](unsigned input) -> std::optional<Dequantized> {
     Value value = n.input(input);
     auto it = n.source.dequantized.find(value);
@@ -99,7 +98,7 @@ std::optional<Pair> findPair(NodeImport &n, unsigned x, unsigned y,
       return std::nullopt;
     return it->second;
   };
-  std::optional<Dequantized> left = find(x), right = find(y);
+  std::optional<Dequantized> left = find(0), right = find(1);
   if (!left || !right || n.typeOf(left->scale).getNumElements() != 1)
     return std::nullopt;
   RankedTensorType scale = n.typeOf(right->scale);
@@ -180,12 +179,11 @@ FailureOr<Value> convolveIntegers(NodeImport &n, Biased x, Biased weights) {
 }
 
 FailureOr<Value>
-dotDequantized(NodeImport &n, unsigned x, unsigned y, int64_t xDim,
-               int64_t yDim, int64_t yColumn,
+dotDequantized(NodeImport &n, int64_t xDim, int64_t yDim, int64_t yColumn,
                llvm::function_ref<Value(Value x, Value y)> multiply) {
-  std::optional<Pair> pair = findPair(n, x, y, yColumn);
-  if (!pair || n.typeOf(n.input(x)).getRank() < 2 ||
-      !fitsSum(n.shapeOf(n.input(x))[xDim]))
+  std::optional<Pair> pair = findPair(n, yColumn);
+  if (!pair || n.typeOf(n.input(0)).getRank() < 2 ||
+      !fitsSum(n.shapeOf(n.input(0))[xDim]))
     return Value();
   FailureOr<Value> product =
       dotIntegers(n, pair->x.numbers, pair->y.numbers, xDim, yDim, multiply);
@@ -196,7 +194,7 @@ dotDequantized(NodeImport &n, unsigned x, unsigned y, int64_t xDim,
 }
 
 FailureOr<Value> convolveDequantized(NodeImport &n) {
-  std::optional<Pair> pair = findPair(n, 0, 1, /*yColumn=*/0);
+  std::optional<Pair> pair = findPair(n, /*yColumn=*/0);
   if (!pair)
     return Value();
   RankedTensorType weights = n.typeOf(n.input(1));

@@ -1,4 +1,4 @@
-//===- IntegerProduct.h - Products of 8-bit integers ------------*- C++ -*-===//
+//===- IntegerProduct.h - Products of integers ------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,15 +35,22 @@ mlir::FailureOr<mlir::Value> dotIntegers(
 mlir::FailureOr<mlir::Value> convolveIntegers(NodeImport &n, Biased x,
                                               Biased weights);
 
-/// The product of `n.input(x)` and `n.input(y)`, computed from the integers
+/// The product of the first two inputs, x and y, computed from the integers
 /// from which they were dequantised, and then scaled. Returns null if that is
 /// not possible. `yColumn` is the dimension of y along which its scales may
 /// differ.
 mlir::FailureOr<mlir::Value> dotDequantized(
-    NodeImport &n, unsigned x, unsigned y, int64_t xDim, int64_t yDim,
-    int64_t yColumn,
+    NodeImport &n, int64_t xDim, int64_t yDim, int64_t yColumn,
     llvm::function_ref<mlir::Value(mlir::Value x, mlir::Value y)> multiply);
 mlir::FailureOr<mlir::Value> convolveDequantized(NodeImport &n);
+
+/// The product of x [.., K], of f32, and of weights `y`, a matrix whose
+/// dimension `yDim` is summed over, which were dequantised from integers of 2,
+/// 4 or 8 bits: they stay integers (nn.packed_dot). Returns null if y is
+/// something else, or its scales differ along K in another way than by blocks
+/// of a power of two.
+mlir::FailureOr<mlir::Value> dotPacked(NodeImport &n, mlir::Value x,
+                                       mlir::Value y, int64_t yDim);
 
 } // namespace partita::import
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/PackedProduct.h"
+#include "compiler/import/math/IntegerProduct.h"
 
 #include "llvm/Support/MathExtras.h"
 

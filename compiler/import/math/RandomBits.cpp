@@ -53,7 +53,6 @@ public:
   Value of(Value x) const {
     return n.make<nn::BitcastOp>(RankedTensorType::get(shape, type), x);
   }
-  Value add(Value x, Value y) const { return n.add(x, y); }
   Value times(Value x, uint64_t factor) const {
     return n.mul(x, constant(factor));
   }
@@ -104,12 +103,11 @@ Value drawBits(NodeImport &n, ArrayRef<int64_t> shape) {
   // Each sum has something of this node and this micro-batch first. So nothing
   // is shared with nodes of other stages, and nothing lies in memory.
   const uint64_t node = mixBits(++n.source.randomNodes * kStep);
-  Value key =
-      numbers.add(numbers.times(samples, kStep), numbers.constant(node));
-  key = numbers.add(key, numbers.spread(seed, {}));
+  Value key = n.add(numbers.times(samples, kStep), numbers.constant(node));
+  key = n.add(key, numbers.spread(seed, {}));
   key = row.mix(row.mix(row.of(key)));
   Value drawn =
-      all.mix(all.times(all.add(all.spread(key, {0}), all.iota(1)), kStep));
+      all.mix(all.times(n.add(all.spread(key, {0}), all.iota(1)), kStep));
   return all.shift(drawn, 64 - kBits);
 }
 
@@ -150,7 +148,7 @@ Value makeNormalNumbers(NodeImport &n, ArrayRef<int64_t> shape,
     return {};
   // Of (0, 1], and near to 0 as exact as elsewhere.
   const Bits all(n, n.shapeOf(bits));
-  Value whole = n.cast(all.add(bits, all.constant(1)), wide);
+  Value whole = n.cast(n.add(bits, all.constant(1)), wide);
   Value unit = n.mul(whole, std::ldexp(1.0, -static_cast<int>(kBits)));
   Value radius = n.unary<nn::SqrtOp>(n.mul(n.unary<nn::LogOp>(unit), -2));
   Value angle = n.mul(turn, 2 * llvm::numbers::pi);

@@ -8,7 +8,6 @@
 #include "compiler/import/ops/Contraction.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IntegerProduct.h"
-#include "compiler/import/math/PackedProduct.h"
 #include "compiler/import/math/Window.h"
 
 using namespace llvm;
@@ -129,7 +128,7 @@ LogicalResult importGemm(NodeImport &n) {
     return makeDot(n, p, q, 0, xDim, yDim);
   };
   Value integers = PARTITA_TRY(
-      dotDequantized(n, 0, 1, xDim, yDim, /*yColumn=*/1 - yDim, multiply));
+      dotDequantized(n, xDim, yDim, /*yColumn=*/1 - yDim, multiply));
   Value packed = PARTITA_TRY(integers || xDim == 0 ? FailureOr<Value>(Value())
                                                    : dotPacked(n, x, y, yDim));
   Value result = integers ? integers : packed ? packed : multiply(x, y);
@@ -162,9 +161,8 @@ LogicalResult importMatMul(NodeImport &n) {
   Value x = n.input(0), y = n.input(1);
   auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
   const int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
-  Value integers = PARTITA_TRY(dotDequantized(n, 0, 1, xRank - 1,
-                                              std::max<int64_t>(yRank - 2, 0),
-                                              yRank - 1, multiply));
+  Value integers = PARTITA_TRY(dotDequantized(
+      n, xRank - 1, std::max<int64_t>(yRank - 2, 0), yRank - 1, multiply));
   if (integers)
     return n.result(0, integers);
   Value packed = PARTITA_TRY(dotPacked(n, x, y, 0));

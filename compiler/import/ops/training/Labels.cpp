@@ -31,11 +31,12 @@ LogicalResult checkLabelsOf(NodeImport &n) {
     if (!scores || !labels || n.typeOf(scores).getRank() < 2 ||
         n.shapeOf(scores)[1] == 0)
       return success(); // the definition says what is wrong
-    std::optional<int64_t> ignored;
-    if (n.attr("ignore_index"))
-      ignored = n.intAttr("ignore_index", 0);
-    return checkLabels(n, labels, n.shapeOf(scores)[1], ignored,
-                       {1, loss.labels});
+    const int64_t last = n.shapeOf(scores)[1] - 1;
+    // One that is ignored need not be a class.
+    const int64_t ignored = n.intAttr("ignore_index", 0);
+    if (ignored < 0 || ignored > last)
+      labels = n.select(n.eq(labels, ignored), 0, labels);
+    return checkRange(n, labels, NumberRange{0, last}, {1, loss.labels});
   }
   return success();
 }
