@@ -9,6 +9,7 @@
 
 #include "compiler/import/model/TensorData.h"
 
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InterleavedRange.h"
@@ -73,6 +74,11 @@ std::optional<Shape> NodeImport::intsAttr(StringRef name) const {
   if (!attribute)
     return std::nullopt;
   return Shape(attribute->ints().begin(), attribute->ints().end());
+}
+
+Type NodeImport::typeAttr(StringRef name, Type byDefault) const {
+  const onnx::AttributeProto *attribute = attr(name);
+  return attribute ? getElementType(b.getContext(), attribute->i()) : byDefault;
 }
 
 FailureOr<std::string> NodeImport::choice(StringRef name,
@@ -262,13 +268,6 @@ RankedTensorType NodeImport::tensor(ArrayRef<int64_t> shape, Type element) {
   return {};
 }
 
-static std::string toText(Type type) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << type;
-  return text;
-}
-
 FailureOr<Shape> NodeImport::broadcastShape(ArrayRef<Value> values) {
   Shape shape;
   for (Value value : values) {
@@ -283,7 +282,7 @@ FailureOr<Shape> NodeImport::broadcastShape(ArrayRef<Value> values) {
       else if (size != 1 && size != own) {
         std::string types;
         for (Value v : values)
-          types += (types.empty() ? "" : ", ") + toText(v.getType());
+          types += (types.empty() ? "" : ", ") + debugString(v.getType());
         return error("the operands do not broadcast to one shape: " + types);
       }
     }

@@ -185,6 +185,8 @@ public:
   double floatAttr(llvm::StringRef name, double byDefault) const;
   std::string stringAttr(llvm::StringRef name, llvm::StringRef byDefault) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
+  /// The element type that an integer names; null if no tensor can have it.
+  mlir::Type typeAttr(llvm::StringRef name, mlir::Type byDefault) const;
   /// A string that must be one of these, of which the first is the default.
   mlir::FailureOr<std::string> choice(llvm::StringRef name,
                                       llvm::ArrayRef<llvm::StringRef> known);
@@ -204,6 +206,11 @@ public:
 
   /// Maps an axis in -rank .. rank-1 to 0 .. rank-1.
   mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
+  /// An attribute that is an axis.
+  mlir::FailureOr<int64_t> axisAttr(int64_t byDefault, int64_t rank,
+                                    llvm::StringRef name = "axis") {
+    return axis(intAttr(name, byDefault), rank);
+  }
   /// The same for several axes. The result is sorted. Repeated axes are an
   /// error.
   mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);

@@ -7,8 +7,6 @@
 
 #include "compiler/import/microsoft/Microsoft.h"
 
-#include "dialects/support/Try.h"
-
 using namespace llvm;
 using namespace mlir;
 
@@ -66,8 +64,7 @@ LogicalResult importQSoftmax(NodeImport &n) {
   Body body(n);
   if (n.intAttr("opset", 13) >= 13)
     return importOne(n, body, "y = Softmax <axis: int = @axis> (x)");
-  int64_t axis = PARTITA_TRY(
-      n.axis(n.intAttr("axis", -1), n.typeOf(n.input(0)).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-1, n.typeOf(n.input(0)).getRank()));
   body.ints("shape", n.shapeOf(n.input(0)));
   return importOne(n, body,
                    "flat = Flatten <axis = " + Twine(axis) +

@@ -78,8 +78,7 @@ LogicalResult importCastLike(NodeImport &n) {
 
 LogicalResult importBitCast(NodeImport &n) {
   Value x = n.input(0);
-  Type from = n.elementOf(x),
-       to = getElementType(n.b.getContext(), n.intAttr("to", 0));
+  Type from = n.elementOf(x), to = n.typeAttr("to", {});
   if (!to)
     return n.error("a conversion to " + getOnnxTypeName(n.intAttr("to", 0)) +
                    " is not supported");

@@ -8,7 +8,6 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexMath.h"
-#include "compiler/import/model/TensorData.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include <cmath>
@@ -35,6 +34,21 @@ Moments makeMoments(NodeImport &n, Value x, ArrayRef<int64_t> dims) {
   m.variance = n.mean(n.mul(m.centered, m.centered), dims,
                       /*keep=*/true);
   return m;
+}
+
+/// x less its mean over `dims`, divided by its deviation: computed in the type
+/// `wide`, of which the mean and the factor 1 / deviation are.
+struct Normal {
+  Value value, mean, inverse;
+};
+Normal normalize(NodeImport &n, Value x, ArrayRef<int64_t> dims, Type wide) {
+  if (!x)
+    return {};
+  Moments m = makeMoments(n, n.cast(x, wide), dims);
+  Value inverse =
+      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
+  Value value = n.mul(m.centered, n.broadcastTo(inverse, n.shapeOf(x)));
+  return {n.cast(value, n.elementOf(x)), m.mean, inverse};
 }
 
 /// x * scale + shift with the weights' part in one factor and one summand,
@@ -208,12 +222,9 @@ LogicalResult importInstanceNormalization(NodeImport &n) {
   ArrayRef<int64_t> shape = n.shapeOf(x);
   if (shape.size() < 3)
     return n.error("the input must have rank 3 at least");
-  Moments m = makeMoments(
-      n, x, to_vector(seq<int64_t>(2, static_cast<int64_t>(shape.size()))));
-  Value inverse =
-      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
-  Value normal = n.mul(m.centered, n.broadcastTo(inverse, shape));
-  Value scaled = n.mul(normal, n.broadcastDims(n.input(1), {1}, shape));
+  Normal normal =
+      normalize(n, x, to_vector(seq<int64_t>(2, shape.size())), n.elementOf(x));
+  Value scaled = n.mul(normal.value, n.broadcastDims(n.input(1), {1}, shape));
   return n.result(0, n.add(scaled, n.broadcastDims(n.input(2), {1}, shape)));
 }
 
@@ -236,33 +247,26 @@ LogicalResult importMeanVarianceNormalization(NodeImport &n) {
 
 LogicalResult importLayerNormalization(NodeImport &n) {
   Value x = n.input(0);
-  Type element = n.elementOf(x);
   int64_t rank = n.typeOf(x).getRank();
-  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -1), rank));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-1, rank));
   // The moments are computed in a type of their own, f32 by default.
-  Type wide = getElementType(n.b.getContext(),
-                             n.intAttr("stash_type", onnx::TensorProto::FLOAT));
+  Type wide = n.typeAttr("stash_type", n.b.getF32Type());
   if (!isa_and_present<FloatType>(wide))
     return n.error("the attribute stash_type names no floating-point type");
-  Moments m = makeMoments(n, n.cast(x, wide), to_vector(seq(axis, rank)));
-  Value inverse =
-      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
+  Normal normal = normalize(n, x, to_vector(seq(axis, rank)), wide);
   ArrayRef<int64_t> shape = n.shapeOf(x);
-  Value normal =
-      n.cast(n.mul(m.centered, n.broadcastTo(inverse, shape)), element);
-  Value result = n.mul(normal, n.broadcastTo(n.input(1), shape));
+  Value result = n.mul(normal.value, n.broadcastTo(n.input(1), shape));
   if (Value bias = n.input(2))
     result = n.add(result, n.broadcastTo(bias, shape));
   PARTITA_TRY(n.result(0, result));
-  PARTITA_TRY(n.result(1, m.mean));
-  return n.result(2, inverse);
+  PARTITA_TRY(n.result(1, normal.mean));
+  return n.result(2, normal.inverse);
 }
 
 /// Not as ONNX's function of other ops either, for the same reason. Before
 /// opset 21 there was a scale and a bias for each group, not for each channel.
 LogicalResult importGroupNormalization(NodeImport &n) {
   Value x = n.input(0);
-  Type element = n.elementOf(x);
   ArrayRef<int64_t> shape = n.shapeOf(x);
   const int64_t groups = n.intAttr("num_groups", 0);
   if (shape.size() < 2)
@@ -270,21 +274,15 @@ LogicalResult importGroupNormalization(NodeImport &n) {
   if (groups < 1 || shape[1] % groups)
     return n.error("the attribute num_groups must divide the " +
                    Twine(shape[1]) + " channels, and is " + Twine(groups));
-  Type wide =
-      n.opset < 21
-          ? element
-          : getElementType(n.b.getContext(),
-                           n.intAttr("stash_type", onnx::TensorProto::FLOAT));
+  Type wide = n.opset < 21 ? n.elementOf(x)
+                           : n.typeAttr("stash_type", n.b.getF32Type());
   if (!isa_and_present<FloatType>(wide))
     return n.error("the attribute stash_type names no floating-point type");
   Shape grouped = {shape[0], groups, shape[1] / groups};
   llvm::append_range(grouped, shape.drop_front(2));
-  Moments m = makeMoments(n, n.cast(n.reshape(x, grouped), wide),
-                          to_vector(seq<int64_t>(2, int64_t(grouped.size()))));
-  Value inverse =
-      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
-  Value normal =
-      n.cast(n.mul(m.centered, n.broadcastTo(inverse, grouped)), element);
+  Value normal = normalize(n, n.reshape(x, grouped),
+                           to_vector(seq<int64_t>(2, grouped.size())), wide)
+                     .value;
   const bool byGroup = n.opset < 21;
   if (!byGroup)
     normal = n.reshape(normal, shape);
@@ -300,8 +298,7 @@ template <bool log> LogicalResult importSoftmax(NodeImport &n) {
   Value x = n.input(0);
   ArrayRef<int64_t> shape = n.shapeOf(x);
   int64_t rank = shape.size();
-  int64_t axis =
-      PARTITA_TRY(n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), rank));
+  int64_t axis = PARTITA_TRY(n.axisAttr(n.opset < 13 ? 1 : -1, rank));
   auto softmax = [&](Value value, int64_t dim) {
     return n.make<nn::SoftmaxOp>(value.getType(), value, dim, log);
   };

@@ -7,7 +7,6 @@
 
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexMath.h"
-#include "compiler/import/model/TensorData.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -41,9 +40,7 @@ LogicalResult importEyeLike(NodeImport &n) {
   ArrayRef<int64_t> shape = n.shapeOf(x);
   if (shape.size() != 2)
     return n.error("the input must be a matrix");
-  Type element = n.elementOf(x);
-  if (n.attr("dtype"))
-    element = getElementType(n.b.getContext(), n.intAttr("dtype", 0));
+  Type element = n.typeAttr("dtype", n.elementOf(x));
   if (!element)
     return n.error("the attribute dtype names no type that is supported");
   Value isOne = n.eq(makeIota(n, shape, 1),
@@ -60,8 +57,7 @@ LogicalResult importOneHot(NodeImport &n) {
     return n.error("values must hold two numbers");
   int64_t size = static_cast<int64_t>(depth.front());
   Shape shape(n.shapeOf(indices));
-  int64_t axis = PARTITA_TRY(
-      n.axis(n.intAttr("axis", -1), static_cast<int64_t>(shape.size()) + 1));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-1, shape.size() + 1));
   shape.insert(shape.begin() + axis, size);
   Shape dims;
   for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)

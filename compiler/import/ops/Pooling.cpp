@@ -242,8 +242,7 @@ LogicalResult importGlobalLpPool(NodeImport &n) {
 
 LogicalResult importLpNormalization(NodeImport &n) {
   Value x = n.input(0);
-  int64_t axis =
-      PARTITA_TRY(n.axis(n.intAttr("axis", -1), n.typeOf(x).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-1, n.typeOf(x).getRank()));
   double p = getOrder(n);
   Value norm = makeRoot(
       n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {axis}, true), p);

@@ -29,7 +29,7 @@ Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
   int64_t rank = shape.size(), block = n.intAttr("block_size", 0);
   if (type.getNumElements() == 1 && block == 0)
     return n.broadcastTo(n.reshape(parameter, {}), shape);
-  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", 1), rank));
+  int64_t axis = PARTITA_TRY(n.axisAttr(1, rank));
   if (block == 0) {
     if (type.getRank() == 1 && type.getDimSize(0) == shape[axis])
       return n.broadcastDims(parameter, {axis}, shape);

@@ -35,8 +35,7 @@ Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
 
 template <bool largest> LogicalResult importArg(NodeImport &n) {
   Value x = n.input(0);
-  int64_t dim =
-      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t dim = PARTITA_TRY(n.axisAttr(0, n.typeOf(x).getRank()));
   Shape shape(n.shapeOf(x));
   const bool isEmpty = shape[dim] == 0;
   shape[dim] = 1;
@@ -55,8 +54,7 @@ template <bool largest> LogicalResult importArg(NodeImport &n) {
 LogicalResult importHardmax(NodeImport &n) {
   Value x = n.input(0);
   Shape shape(n.shapeOf(x));
-  int64_t dim = PARTITA_TRY(
-      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), shape.size()));
+  int64_t dim = PARTITA_TRY(n.axisAttr(n.opset < 13 ? 1 : -1, shape.size()));
   if (n.opset < 13) {
     x = n.reshape(x, {product(ArrayRef(shape).take_front(dim)),
                       product(ArrayRef(shape).drop_front(dim))});
@@ -74,7 +72,7 @@ LogicalResult importHardmax(NodeImport &n) {
 LogicalResult importTopK(NodeImport &n) {
   Value x = n.input(0);
   int64_t rank = n.typeOf(x).getRank();
-  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -1), rank));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-1, rank));
   Shape k =
       PARTITA_TRY(n.opset < 10 ? FailureOr<Shape>(Shape{n.intAttr("k", 0)})
                                : n.constantInts(1, "K"));

@@ -141,7 +141,7 @@ LogicalResult importCompress(NodeImport &n) {
   Shape condition = PARTITA_TRY(n.constantInts(1, "condition"));
   int64_t dim = 0;
   if (n.attr("axis"))
-    dim = PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+    dim = PARTITA_TRY(n.axisAttr(0, n.typeOf(x).getRank()));
   else
     x = n.reshape(x, {n.typeOf(x).getNumElements()});
   Shape chosen;

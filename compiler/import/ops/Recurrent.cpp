@@ -144,19 +144,17 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
   return in;
 }
 
-/// Without steps the final states are the initial ones.
-LogicalResult importNoSteps(NodeImport &n, const Inputs &in, int64_t states,
-                            bool batchFirst) {
+/// Sets what all steps give, and the states behind them, in the order of the
+/// node's dimensions.
+LogicalResult setResults(NodeImport &n, Value steps, int64_t states,
+                         llvm::function_ref<Value(int64_t)> getState,
+                         bool batchFirst) {
   Type element = n.elementOf(n.input(0));
-  Shape shape = {0, in.directions, in.batch, in.size};
   if (batchFirst)
-    shape = {in.batch, 0, in.directions, in.size};
-  PARTITA_TRY(n.result(0, n.splat(0, shape, element)));
+    steps = n.transpose(steps, {2, 0, 1, 3});
+  PARTITA_TRY(n.result(0, n.cast(steps, element)));
   for (int64_t i = 0; i < states; ++i) {
-    Value state = i == 0 ? in.initial : in.initialCell;
-    if (!state)
-      state = n.splat(0, {in.directions, in.batch, in.size},
-                      n.elementOf(in.hidden));
+    Value state = getState(i);
     if (batchFirst)
       state = n.transpose(state, {1, 0, 2});
     PARTITA_TRY(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element)));
@@ -180,8 +178,16 @@ template <Cell cell> LogicalResult importLayer(NodeImport &n) {
                    Twine(reversed.size()));
   ArrayAttr functions = PARTITA_TRY(getFunctions(n, cell, d));
   int64_t states = nn::RecurrentOp::getNumFinalStates(cell);
-  if (in.steps == 0)
-    return importNoSteps(n, in, states, batchFirst);
+  // Without steps the final states are the initial ones.
+  if (in.steps == 0) {
+    Type element = n.elementOf(in.hidden);
+    auto getInitial = [&](int64_t i) {
+      Value state = i == 0 ? in.initial : in.initialCell;
+      return state ? state : n.splat(0, {d, in.batch, h}, element);
+    };
+    return setResults(n, n.splat(0, {0, d, in.batch, h}, element), states,
+                      getInitial, batchFirst);
+  }
   bool resetAfter =
       cell == Cell::gru && n.intAttr("linear_before_reset", 0) != 0;
 
@@ -215,18 +221,9 @@ template <Cell cell> LogicalResult importLayer(NodeImport &n) {
       in.initialCell, in.peepholes, hiddenBias, reversed, functions, coupled,
       APFloat(clip));
 
-  Type element = n.elementOf(n.input(0));
-  Value y = n.part(layer, 0, 0, in.steps);
-  if (batchFirst)
-    y = n.transpose(y, {2, 0, 1, 3});
-  PARTITA_TRY(n.result(0, n.cast(y, element)));
-  for (int64_t i = 0; i < states; ++i) {
-    Value state = n.at(layer, 0, in.steps + i);
-    if (batchFirst)
-      state = n.transpose(state, {1, 0, 2});
-    PARTITA_TRY(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element)));
-  }
-  return success();
+  auto getFinal = [&](int64_t i) { return n.at(layer, 0, in.steps + i); };
+  return setResults(n, n.part(layer, 0, 0, in.steps), states, getFinal,
+                    batchFirst);
 }
 
 const OpRow recurrentOps[] = {

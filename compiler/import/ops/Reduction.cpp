@@ -123,15 +123,8 @@ LogicalResult importReduceLogSumExp(NodeImport &n) {
   Value isFinite = n.eq(n.sub(max, max), 0);
   max = n.select(isFinite, max, 0);
   Value exp = n.unary<nn::ExpOp>(n.sub(x, n.broadcastTo(max, n.shapeOf(x))));
-  Value sum = n.reduce(nn::ReduceKind::sum, exp, r.dims, /*keep=*/true);
-  Value result = PARTITA_TRY(n.add(n.unary<nn::LogOp>(sum), max));
-  if (!r.keep) {
-    Shape shape;
-    for (auto [i, size] : enumerate(n.shapeOf(x)))
-      if (!is_contained(r.dims, static_cast<int64_t>(i)))
-        shape.push_back(size);
-    result = n.reshape(result, shape);
-  }
+  Value sum = PARTITA_TRY(n.reduce(nn::ReduceKind::sum, exp, r.dims, r.keep));
+  Value result = n.add(n.unary<nn::LogOp>(sum), n.reshape(max, n.shapeOf(sum)));
   return n.result(0, n.cast(result, element));
 }
 

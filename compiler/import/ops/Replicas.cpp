@@ -99,7 +99,7 @@ Value shard(NodeImport &n, Value x, int64_t dim) {
 }
 
 FailureOr<int64_t> getAxis(NodeImport &n, StringRef name) {
-  return n.axis(n.intAttr(name, 0), n.typeOf(n.input(0)).getRank());
+  return n.axisAttr(0, n.typeOf(n.input(0)).getRank(), name);
 }
 
 LogicalResult checkDivides(NodeImport &n, int64_t dim) {
@@ -111,17 +111,12 @@ LogicalResult checkDivides(NodeImport &n, int64_t dim) {
                  " replicas in equal parts");
 }
 
+/// A sum if nothing else is said.
 LogicalResult importAllReduce(NodeImport &n) {
   Combination kind = PARTITA_TRY(getReplicaReduction(n));
   PARTITA_TRY(checkReduction(n, kind, n.elementOf(n.input(0))));
   markCrossing(n);
   return n.result(0, allReduce(n, n.input(0), kind));
-}
-
-LogicalResult importAllSum(NodeImport &n) {
-  PARTITA_TRY(checkReduction(n, Combination::sum, n.elementOf(n.input(0))));
-  markCrossing(n);
-  return n.result(0, allReduce(n, n.input(0), Combination::sum));
 }
 
 LogicalResult importAllGather(NodeImport &n) {
@@ -298,7 +293,7 @@ LogicalResult importMapReduce(NodeImport &n) { return MapImport(n).reduce(); }
 const ForeignOp replicaOps[] = {
     {"AllGather", "x", "y", "axis: int = 0", importAllGather},
     {"AllReduce", "x", "y", "reduction: string", importAllReduce},
-    {"AllSum", "x", "y", "", importAllSum},
+    {"AllSum", "x", "y", "", importAllReduce},
     {"AllToAll", "x", "y", "split_axis: int = 0, concat_axis: int = 0",
      importAllToAll},
     {"Broadcast", "x", "y", "root: int = 0", importBroadcast},

@@ -45,7 +45,7 @@ LogicalResult importScatterElements(NodeImport &n) {
   Value x = n.input(0), indices = n.input(1), updates = n.input(2);
   Shape shape(n.shapeOf(x)), given(n.shapeOf(indices));
   int64_t rank = shape.size();
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), rank);
+  FailureOr<int64_t> axis = n.axisAttr(0, rank);
   FailureOr<std::string> reduction = getScatterReduction(n);
   if (failed(axis) || failed(reduction))
     return failure();
@@ -167,7 +167,7 @@ LogicalResult importTensorScatter(NodeImport &n) {
   Value x = n.input(0), update = n.input(1), start = n.input(2);
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
-  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", -2), rank));
+  int64_t axis = PARTITA_TRY(n.axisAttr(-2, rank));
   std::string mode = PARTITA_TRY(n.choice("mode", {"linear", "circular"}));
   Shape expected(shape);
   expected[axis] =

@@ -106,8 +106,7 @@ FailureOr<Shape> getSequenceParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplitToSequence(NodeImport &n) {
   Value x = n.input(0);
-  int64_t axis =
-      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(0, n.typeOf(x).getRank()));
   int64_t size = n.shapeOf(x)[axis], start = 0;
   Shape parts = PARTITA_TRY(getSequenceParts(n, size));
   if (parts.size() > kMostTensors)

@@ -29,15 +29,13 @@ LogicalResult importConcat(NodeImport &n) {
       n.inputs, [](Value v) { return v && !nn::hasNoElements(v.getType()); });
   if (parts.empty())
     parts = n.inputs;
-  int64_t axis = PARTITA_TRY(
-      n.axis(n.intAttr("axis", 1), n.typeOf(parts.front()).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(1, n.typeOf(parts.front()).getRank()));
   return n.result(0, n.concat(parts, axis));
 }
 
 LogicalResult importGather(NodeImport &n) {
   Value x = n.input(0);
-  int64_t axis =
-      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(0, n.typeOf(x).getRank()));
   if (n.shapeOf(x)[axis] > 0)
     PARTITA_TRY(
         checkIndices(n, n.input(1), n.shapeOf(x)[axis], {1, "indices"}));
@@ -53,7 +51,7 @@ LogicalResult importGather(NodeImport &n) {
 LogicalResult importGatherElements(NodeImport &n) {
   Value x = n.input(0), indices = n.input(1);
   ArrayRef<int64_t> from = n.shapeOf(x), to = n.shapeOf(indices);
-  int64_t axis = PARTITA_TRY(n.axis(n.intAttr("axis", 0), from.size()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(0, from.size()));
   bool fits = from.size() == to.size();
   bool empty = llvm::is_contained(to, 0);
   for (size_t dim = 0; fits && dim < from.size(); ++dim)
@@ -94,8 +92,7 @@ FailureOr<Shape> getSplitParts(NodeImport &n, int64_t size) {
 
 LogicalResult importSplit(NodeImport &n) {
   Value x = n.input(0);
-  int64_t axis =
-      PARTITA_TRY(n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank()));
+  int64_t axis = PARTITA_TRY(n.axisAttr(0, n.typeOf(x).getRank()));
   int64_t size = n.shapeOf(x)[axis], start = 0;
   Shape parts = PARTITA_TRY(getSplitParts(n, size));
   if (static_cast<int>(parts.size()) != n.node.output_size())

@@ -14,7 +14,6 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/RandomBits.h"
-#include "compiler/import/model/TensorData.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -29,18 +28,10 @@ LogicalResult checkMode(NodeImport &n) {
                  "--train): make them an input of the model");
 }
 
-/// What the attribute `dtype` says, or else `byDefault`; null for a type that
-/// tensors do not have.
-Type getType(NodeImport &n, Type byDefault) {
-  const onnx::AttributeProto *dtype = n.attr("dtype");
-  return dtype ? getElementType(n.b.getContext(), static_cast<int>(dtype->i()))
-               : byDefault;
-}
-
 LogicalResult draw(NodeImport &n, ArrayRef<int64_t> shape, Type byDefault,
                    bool isNormal) {
   PARTITA_TRY(checkMode(n));
-  auto element = dyn_cast_or_null<FloatType>(getType(n, byDefault));
+  auto element = dyn_cast_or_null<FloatType>(n.typeAttr("dtype", byDefault));
   if (!element)
     return n.error("random numbers must be floats");
   if (!n.tensor(shape, element))
@@ -68,7 +59,7 @@ template <bool isNormal> LogicalResult importShaped(NodeImport &n) {
 /// 0 with it.)
 LogicalResult importBernoulli(NodeImport &n) {
   Value share = n.input(0);
-  Type type = getType(n, n.elementOf(share));
+  Type type = n.typeAttr("dtype", n.elementOf(share));
   PARTITA_TRY(checkMode(n));
   if (!type || !type.isIntOrFloat())
     return n.error("dtype must be a type of numbers");
