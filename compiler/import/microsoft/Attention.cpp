@@ -17,11 +17,10 @@ using namespace mlir;
 
 namespace partita::import::microsoft {
 
-LogicalResult checkHeads(NodeImport &n, StringRef name, int64_t heads,
-                         int64_t numbers) {
+LogicalResult checkHeads(NodeImport &n, int64_t heads, int64_t numbers) {
   if (heads > 0 && heads <= numbers && numbers % heads == 0)
     return success();
-  return n.error(name + " = " + Twine(heads) + " does not divide the " +
+  return n.error("num_heads = " + Twine(heads) + " does not divide the " +
                  Twine(numbers) + " numbers of a word");
 }
 
@@ -122,7 +121,7 @@ LogicalResult expandProjected(NodeImport &n, Body &body,
   PARTITA_TRY(checkInt(n, "do_rotary", 0));
   PARTITA_TRY(checkInt(n, "past_present_share_buffer", 0));
   for (int64_t numbers : hidden)
-    PARTITA_TRY(checkHeads(n, "num_heads", heads, numbers));
+    PARTITA_TRY(checkHeads(n, heads, numbers));
   ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
   Sizes sizes{shape[0], shape[1], shape[1]};
   const bool hasPast = isGiven(n, past);
@@ -235,12 +234,12 @@ LogicalResult importMultiHeadAttention(NodeImport &n) {
              "value3 = Identity (value)");
   }
   const int64_t hidden = isAllPacked ? query[2] * query[4] : query[2];
-  PARTITA_TRY(checkHeads(n, "num_heads", heads, hidden));
+  PARTITA_TRY(checkHeads(n, heads, hidden));
   const int64_t hiddenValue =
       isSplit ? (key.size() == 4 ? heads * n.shapeOf(n.input(2))[3]
                                  : n.shapeOf(n.input(2))[2])
               : hidden;
-  PARTITA_TRY(checkHeads(n, "num_heads", heads, hiddenValue));
+  PARTITA_TRY(checkHeads(n, heads, hiddenValue));
   if (isGiven(n, 3)) {
     body.ints("biases", {hidden, hidden, hiddenValue})
         .add("queryBias, keyBias, valueBias = Split <axis = 0> (bias, biases)"

@@ -75,7 +75,7 @@ private:
     ArrayRef<int64_t> query = n.shapeOf(n.input(0));
     const int64_t inQuery =
         isPacked && heads <= query[2] ? heads + 2 * kvHeads : heads;
-    PARTITA_TRY(checkHeads(n, "num_heads", inQuery, query[2]));
+    PARTITA_TRY(checkHeads(n, inQuery, query[2]));
     samples = query[0];
     words = query[1];
     head = query[2] / inQuery;

@@ -86,10 +86,9 @@ llvm::LogicalResult checkOmitted(NodeImport &n, unsigned input,
 /// Emits an error if an input does not have this rank.
 llvm::LogicalResult checkRank(NodeImport &n, unsigned input,
                               llvm::StringRef name, int64_t rank);
-/// Emits an error if the attribute `name`, the number of heads, does not divide
-/// the numbers that there are for each word.
-llvm::LogicalResult checkHeads(NodeImport &n, llvm::StringRef name,
-                               int64_t heads, int64_t numbers);
+/// Emits an error if the number of heads does not divide the numbers that there
+/// are for each word.
+llvm::LogicalResult checkHeads(NodeImport &n, int64_t heads, int64_t numbers);
 
 /// Adds ONNX's attention of `q`, `k` and `v`, with the node's scale; and of
 /// `past_key` and `past_value`. `mask` may be empty.
