@@ -23,16 +23,13 @@ Value castToExponent(NodeImport &n, Value x, Type element, StringRef mode,
   Type wide = n.b.getF32Type();
   Value value = n.cast(x, wide);
   Value power = PARTITA_TRY(n.cast(n.cast(value, element, saturate), wide));
-  if (mode == "up") {
-    Value tooLow = n.lt(power, value);
-    power = n.select(tooLow, n.mul(power, 2), power);
-    Value half = n.mul(power, 0.5);
-    power = n.select(n.ge(half, value), half, power);
-  } else if (mode == "down") {
-    Value tooHigh = n.gt(power, value);
-    power = n.select(tooHigh, n.mul(power, 0.5), power);
-    Value twice = n.mul(power, 2);
-    power = n.select(n.le(twice, value), twice, power);
+  if (mode != "nearest") {
+    const bool up = mode == "up";
+    Value isBeyond = up ? n.lt(power, value) : n.gt(power, value);
+    power = n.select(isBeyond, n.mul(power, up ? 2 : 0.5), power);
+    Value closer = n.mul(power, up ? 0.5 : 2);
+    Value isRight = up ? n.ge(closer, value) : n.le(closer, value);
+    power = n.select(isRight, closer, power);
   }
   return n.cast(power, element, saturate);
 }

@@ -39,47 +39,17 @@ FailureOr<Reduction> getReduction(NodeImport &n, int64_t inputSince = 18) {
   return r;
 }
 
-/// A reduction with functions of one element before and after it. Without axes
-/// only these remain.
-LogicalResult importReduce(NodeImport &n, nn::ReduceKind kind,
-                           int64_t inputSince,
-                           llvm::function_ref<Value(Value)> before,
-                           llvm::function_ref<Value(Value)> after) {
-  Reduction r = PARTITA_TRY(getReduction(n, inputSince));
-  Value x = before ? before(n.input(0)) : n.input(0);
-  if (!r.isIdentity)
-    x = n.reduce(kind, x, r.dims, r.keep);
-  return n.result(0, after ? after(x) : x);
-}
+Value same(NodeImport &, Value x) { return x; }
+Value square(NodeImport &n, Value x) { return n.mul(x, x); }
+Value absolute(NodeImport &n, Value x) { return n.unary<nn::AbsOp>(x); }
 
-template <nn::ReduceKind kind, int64_t inputSince>
-LogicalResult importPlain(NodeImport &n) {
-  Type element = n.elementOf(n.input(0));
-  if (!element.isInteger(1))
-    return importReduce(n, kind, inputSince, nullptr, nullptr);
-  // Of booleans: true is 1, not -1.
+/// Of booleans: true is 1, not -1.
+Value fromBoolean(NodeImport &n, Value x) {
   Type byte = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
-  return importReduce(
-      n, kind, inputSince, [&](Value x) { return n.cast(x, byte); },
-      [&](Value x) { return n.cast(x, element); });
+  return n.elementOf(x).isInteger(1) ? n.cast(x, byte) : x;
 }
-
-LogicalResult importReduceMean(NodeImport &n) {
-  Reduction r = PARTITA_TRY(getReduction(n));
-  return n.result(0, r.isIdentity ? n.input(0)
-                                  : n.mean(n.input(0), r.dims, r.keep));
-}
-
-LogicalResult importReduceL1(NodeImport &n) {
-  return importReduce(
-      n, nn::ReduceKind::sum, 18,
-      [&](Value x) { return n.unary<nn::AbsOp>(x); }, nullptr);
-}
-
-LogicalResult importReduceSumSquare(NodeImport &n) {
-  return importReduce(
-      n, nn::ReduceKind::sum, 18, [&](Value x) { return n.mul(x, x); },
-      nullptr);
+Value toBoolean(NodeImport &n, Value x) {
+  return n.cast(x, n.elementOf(n.input(0)));
 }
 
 /// f of a floating-point value; of an integer, by way of f64.
@@ -89,21 +59,30 @@ template <typename Op> Value inFloat(NodeImport &n, Value x) {
   return n.cast(n.unary<Op>(n.cast(x, n.b.getF64Type())), n.elementOf(x));
 }
 
-LogicalResult importReduceL2(NodeImport &n) {
-  return importReduce(
-      n, nn::ReduceKind::sum, 18, [&](Value x) { return n.mul(x, x); },
-      [&](Value x) {
-        Value root = inFloat<nn::SqrtOp>(n, x);
-        // A norm has a slope of 0 where all is 0, as PyTorch's has.
-        if (auto sqrt = root.getDefiningOp<nn::SqrtOp>())
-          sqrt->setAttr(nn::grad::kZeroAtZeroAttr, n.b.getUnitAttr());
-        return root;
-      });
+Value normOf(NodeImport &n, Value x) {
+  Value root = inFloat<nn::SqrtOp>(n, x);
+  // A norm has a slope of 0 where all is 0, as PyTorch's has.
+  if (auto sqrt = root.getDefiningOp<nn::SqrtOp>())
+    sqrt->setAttr(nn::grad::kZeroAtZeroAttr, n.b.getUnitAttr());
+  return root;
 }
 
-LogicalResult importReduceLogSum(NodeImport &n) {
-  return importReduce(n, nn::ReduceKind::sum, 18, nullptr,
-                      [&](Value x) { return inFloat<nn::LogOp>(n, x); });
+/// A reduction with functions of one element before and after it. Without axes
+/// only these remain.
+template <nn::ReduceKind kind, auto before, auto after = same,
+          int64_t inputSince = 18>
+LogicalResult importReduce(NodeImport &n) {
+  Reduction r = PARTITA_TRY(getReduction(n, inputSince));
+  Value x = before(n, n.input(0));
+  if (!r.isIdentity)
+    x = n.reduce(kind, x, r.dims, r.keep);
+  return n.result(0, after(n, x));
+}
+
+LogicalResult importReduceMean(NodeImport &n) {
+  Reduction r = PARTITA_TRY(getReduction(n));
+  return n.result(0, r.isIdentity ? n.input(0)
+                                  : n.mean(n.input(0), r.dims, r.keep));
 }
 
 /// max + log(sum(exp(x - max))): exp cannot overflow.
@@ -129,16 +108,21 @@ LogicalResult importReduceLogSumExp(NodeImport &n) {
 }
 
 const OpRow reductionOps[] = {
-    {"ReduceL1", 1, 18, importReduceL1},
-    {"ReduceL2", 1, 18, importReduceL2},
-    {"ReduceLogSum", 1, 28, importReduceLogSum},
+    {"ReduceL1", 1, 18, importReduce<nn::ReduceKind::sum, absolute>},
+    {"ReduceL2", 1, 18, importReduce<nn::ReduceKind::sum, square, normOf>},
+    {"ReduceLogSum", 1, 28,
+     importReduce<nn::ReduceKind::sum, same, inFloat<nn::LogOp>>},
     {"ReduceLogSumExp", 1, 28, importReduceLogSumExp},
-    {"ReduceMax", 1, 20, importPlain<nn::ReduceKind::max, 18>},
+    {"ReduceMax", 1, 20,
+     importReduce<nn::ReduceKind::max, fromBoolean, toBoolean>},
     {"ReduceMean", 1, 18, importReduceMean},
-    {"ReduceMin", 1, 20, importPlain<nn::ReduceKind::min, 18>},
-    {"ReduceProd", 1, 18, importPlain<nn::ReduceKind::prod, 18>},
-    {"ReduceSum", 1, 13, importPlain<nn::ReduceKind::sum, 13>},
-    {"ReduceSumSquare", 1, 18, importReduceSumSquare},
+    {"ReduceMin", 1, 20,
+     importReduce<nn::ReduceKind::min, fromBoolean, toBoolean>},
+    {"ReduceProd", 1, 18,
+     importReduce<nn::ReduceKind::prod, fromBoolean, toBoolean>},
+    {"ReduceSum", 1, 13,
+     importReduce<nn::ReduceKind::sum, fromBoolean, toBoolean, 13>},
+    {"ReduceSumSquare", 1, 18, importReduce<nn::ReduceKind::sum, square>},
 };
 
 } // namespace

@@ -15,16 +15,15 @@ using namespace mlir;
 namespace partita::import {
 namespace {
 
-enum class Padding { zeros, border, reflection };
-
 /// Reads an image [N, C, S..] at computed places.
 class Sampler {
 public:
   /// `coordinates` count along S.., each of the shape `where`; `batch`, of that
   /// shape too, says which image. The samples have the shape [where.., C].
-  Sampler(NodeImport &n, Value image, Value batch, Padding padding,
+  /// `padding`: "zeros", "border" or "reflection".
+  Sampler(NodeImport &n, Value image, Value batch, std::string padding,
           bool corners)
-      : n(n), batch(batch), padding(padding), corners(corners) {
+      : n(n), batch(batch), padding(std::move(padding)), corners(corners) {
     Shape shape(n.shapeOf(image)), last{0};
     sizes.assign(shape.begin() + 2, shape.end());
     for (size_t i = 2; i < shape.size(); ++i)
@@ -38,9 +37,9 @@ public:
   Value fold(Value x, size_t dim) {
     double low = corners ? 0 : -0.5,
            high = static_cast<double>(sizes[dim]) - (corners ? 1 : 0.5);
-    if (padding == Padding::border)
+    if (padding == "border")
       return clampTo(n, x, 0, static_cast<double>(sizes[dim] - 1));
-    if (padding == Padding::reflection)
+    if (padding == "reflection")
       return reflect(x, low, high);
     return x;
   }
@@ -52,9 +51,9 @@ public:
     for (auto [dim, given] : enumerate(coordinates)) {
       double size = static_cast<double>(sizes[dim]);
       Value x = given;
-      if (padding == Padding::reflection)
+      if (padding == "reflection")
         x = reflect(x, corners ? 0 : -0.5, corners ? size - 1 : size - 0.5);
-      if (padding == Padding::zeros) {
+      if (padding == "zeros") {
         Value here = isWithin(n, x, -0.25, size - 0.75);
         inside = inside ? n.binary<nn::AndOp>(inside, here) : here;
       }
@@ -98,7 +97,7 @@ private:
 
   NodeImport &n;
   Value batch, flat;
-  Padding padding;
+  const std::string padding;
   bool corners;
 };
 
@@ -158,11 +157,7 @@ LogicalResult importGridSample(NodeImport &n) {
   Type element = n.elementOf(x);
   Type real = element.isF64() ? element : n.b.getF32Type();
   grid = n.cast(grid, real);
-  Sampler sampler(n, x, makeIota(n, where, 0),
-                  padding == "zeros"    ? Padding::zeros
-                  : padding == "border" ? Padding::border
-                                        : Padding::reflection,
-                  corners);
+  Sampler sampler(n, x, makeIota(n, where, 0), padding, corners);
   SmallVector<SmallVector<std::pair<Value, Value>>> taps;
   for (int64_t dim = 0; dim < rank; ++dim) {
     // The grid's last dimension begins with the innermost coordinate.
@@ -243,7 +238,7 @@ LogicalResult importRoiAlign(NodeImport &n) {
   };
   Sampler sampler(n, x,
                   n.broadcastDims(n.cast(batch, n.b.getI64Type()), {0}, where),
-                  Padding::border, true);
+                  "border", true);
   SmallVector<SmallVector<std::pair<Value, Value>>> taps;
   Value inside;
   for (int64_t dim : {0, 1}) {
