@@ -8,6 +8,7 @@
 #include "compiler/import/graph/GraphImport.h"
 
 #include "compiler/crash/Place.h"
+#include "compiler/import/math/IndexCheck.h"
 #include "compiler/import/model/TensorData.h"
 #include "compiler/import/model/TorchMetadata.h"
 #include "dialects/nn/NodeScopes.h"

@@ -106,9 +106,6 @@ Family getOptimizerOps, getGradientOps;
 /// microsoft/Microsoft.h). They let ONNX's library know the schemas.
 Family getReplicaOps, getMicrosoftOps;
 
-/// Checks the labels of a node that is a loss; see math/IndexCheck.h.
-llvm::LogicalResult checkLabelsOf(NodeImport &n);
-
 /// Ops that ONNX no longer defines. They have no schema, so their functions
 /// must expect any attributes. Their versions mean nothing.
 Family getRetiredOps;

@@ -47,6 +47,11 @@ llvm::LogicalResult checkIndices(NodeImport &n, mlir::Value indices,
                                  llvm::ArrayRef<int64_t> sizes,
                                  CheckedOperand operand);
 
+/// The same for the labels of a node that is a loss; nothing for other nodes.
+/// ONNX defines losses by other ops, which would let a negative label count
+/// from the end of the classes.
+llvm::LogicalResult checkLabelsOf(NodeImport &n);
+
 } // namespace partita::import
 
 #endif // PARTITA_COMPILER_IMPORT_MATH_INDEXCHECK_H
