@@ -32,7 +32,7 @@ GraphImport::GraphImport(const ModelFile &file, const LocalFunctions &functions,
                          const NodeNumbers *numbers,
                          const ImportOptions &options, ModuleOp module)
     : file(file), functions(functions), options(options), module(module),
-      b(module.getContext()), weights(file, module),
+      b(module.getContext()), weights(file, module, b),
       modeGlobs("--eval-mode", options.training.evalMode,
                 "names no batch normalization and no dropout; --list-nodes "
                 "lists the nodes"),
@@ -49,7 +49,9 @@ DenseElementsAttr GraphImport::readWeight(StringRef symbol) {
 }
 
 StringRef GraphImport::getInputName(BlockArgument argument) {
-  return argumentNames[argument.getArgNumber()];
+  return main
+      .getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr)
+      .getValue();
 }
 
 Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
@@ -57,7 +59,7 @@ Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
   return current && current->scope.outer
              ? materializeInBody(tensor, name, loc, current->scope,
                                  /*isNode=*/true)
-             : weights.materializeConstant(b, tensor, name, loc);
+             : weights.materializeConstant(tensor, name, loc);
 }
 
 Value GraphImport::materializeInBody(const onnx::TensorProto &tensor,
@@ -68,8 +70,8 @@ Value GraphImport::materializeInBody(const onnx::TensorProto &tensor,
   if (isLasting)
     if (Value known = bodyWeights.lookup(&tensor))
       return known;
-  Value value = isNode ? weights.materializeConstant(b, tensor, name, loc)
-                       : weights.materialize(b, tensor, name, loc);
+  Value value = isNode ? weights.materializeConstant(tensor, name, loc)
+                       : weights.materialize(tensor, name, loc);
   if (isLasting && value && value.getDefiningOp<nn::ParameterOp>())
     bodyWeights[&tensor] = value;
   return value;
@@ -97,7 +99,7 @@ ModelValue GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
   if (const ModelValue *known = find(scope, name))
     return *known;
   if (hasInitializer(scope, name)) {
-    Value value = weights.materialize(b, *initializers.lookup(name), name,
+    Value value = weights.materialize(*initializers.lookup(name), name,
                                       getNodeLoc(module.getContext(), name),
                                       options.keepWeights);
     if (value)

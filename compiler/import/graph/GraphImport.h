@@ -107,10 +107,8 @@ private:
   void checkDeclaredType(const ModelOutput &output);
   void recordCollection(llvm::StringRef name, int64_t port, bool isOutput,
                         const Collection &collection);
-  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs);
-
-  void setReplicaAxes(llvm::ArrayRef<ModelInput> inputs,
-                      llvm::ArrayRef<ModelOutput> outputs);
+  void setBatchAxis();
+  void setReplicaAxes(llvm::ArrayRef<ModelOutput> outputs);
 
   /// Looks a name up in the scope and those around it. The pointer is null if
   /// none knows the name. The value is null if the call of a function omits
@@ -158,7 +156,8 @@ private:
   Weights weights;
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
-  llvm::SmallVector<std::string> argumentNames;
+  llvm::SmallVector<const ModelInput *>
+      arguments;          ///< but for those of training
   files::Globs modeGlobs; ///< TrainingOptions::evalMode
   mlir::Value sampleNumbers, seed;
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`

@@ -239,8 +239,6 @@ private:
       if (!symbol.empty()) {
         knownDims.insert(symbol);
         knownDims.insert_range(findDimNames(symbol));
-        if (i == 0)
-          input.batchDim = symbol;
       }
       input.dims.push_back(symbol.str());
       input.fixed.push_back(dim.has_dim_value() && dim.dim_value() >= 0);

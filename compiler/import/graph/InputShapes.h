@@ -29,8 +29,6 @@ struct ModelInput {
   const onnx::TypeProto::Tensor *declared = nullptr;
   std::string sequence; ///< the one it is an element of; empty: none
   mlir::RankedTensorType type;
-  /// Name of dimension 0 in the model; empty if it has none.
-  std::string batchDim;
   /// Names of all dimensions in the model, and which of them have a size there.
   std::vector<std::string> dims;
   std::vector<bool> fixed;
@@ -38,6 +36,11 @@ struct ModelInput {
   std::optional<int64_t> sampleAxis;
   /// The value, if it is fixed when compiling.
   mlir::DenseElementsAttr value;
+
+  /// Name of a dimension in the model; empty if it has none.
+  llvm::StringRef getDimName(size_t axis) const {
+    return axis < dims.size() ? llvm::StringRef(dims[axis]) : "";
+  }
 };
 
 /// An input as the model has it: one of the tensors, or a collection of

@@ -63,9 +63,9 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   }
   // Statistics of micro-batches are what such a model is about.
   if (replicas > 1 || module->hasAttr(dist::kFullMicroBatchesAttr))
-    setReplicaAxes(inputs.tensors, outputs);
+    setReplicaAxes(outputs);
   else
-    setBatchAxis(inputs.tensors);
+    setBatchAxis();
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
   if (llvm::any_of(nodeScopes, [](Attribute scope) {
         return !cast<StringAttr>(scope).empty();
@@ -93,7 +93,7 @@ void GraphImport::bindArguments(const ModelInputs &inputs, Scope &scope) {
   unsigned argument = 0;
   for (const ModelInput &input : inputs.tensors)
     tensors.push_back(input.value ? weights.materialize(
-                                        b, input.value, input.name,
+                                        input.value, input.name,
                                         getNodeLoc(b.getContext(), input.name))
                                   : Value(main.getArgument(argument++)));
   for (const InputValue &input : inputs.values) {
@@ -158,20 +158,18 @@ void GraphImport::addOutput(const onnx::ValueInfoProto &info, int64_t port,
   std::optional<DeclaredType> declared = getDeclaredType(info.type());
   bool agrees = declared && (collection ? declared->kind == collection->kind
                                         : !declared->kind);
-  ModelOutput output{info.name(), port, value.tensor(),
-                     agrees ? declared->tensor : nullptr};
-  if (!collection) {
-    outputs.push_back(output);
-    checkDeclaredType(output);
-    return;
+  SmallVector<Value> tensors{value.tensor()};
+  if (collection) {
+    recordCollection(info.name(), port, /*isOutput=*/true, *collection);
+    tensors = collection->tensors;
   }
-  recordCollection(info.name(), port, /*isOutput=*/true, *collection);
-  for (auto [i, tensor] : enumerate(collection->tensors)) {
-    output.value = tensor;
-    if (collection->kind != CollectionKind::optional_tensor)
-      output.name = getElementName(info.name(), i);
-    outputs.push_back(output);
-    checkDeclaredType(output);
+  const bool isSequence =
+      collection && collection->kind != CollectionKind::optional_tensor;
+  for (auto [i, tensor] : enumerate(tensors)) {
+    outputs.push_back(
+        {isSequence ? getElementName(info.name(), i) : info.name(), port,
+         tensor, agrees ? declared->tensor : nullptr});
+    checkDeclaredType(outputs.back());
   }
 }
 
@@ -194,7 +192,7 @@ void GraphImport::addArguments(ArrayRef<ModelInput> inputs) {
     attributes.push_back(
         b.getDictionaryAttr({b.getNamedAttr(nn::kNameAttr, name),
                              b.getNamedAttr(kPortAttr, port)}));
-    argumentNames.push_back(input.name);
+    arguments.push_back(&input);
   }
   b.setInsertionPointToEnd(module.getBody());
   main = func::FuncOp::create(b, module.getLoc(), "main",
@@ -237,19 +235,15 @@ void GraphImport::checkDeclaredType(const ModelOutput &output) {
 }
 
 /// Writes along which axes samples are counted; results get theirs by proof.
-void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs) {
-  unsigned argument = 0;
-  for (const ModelInput &input : inputs) {
-    if (input.value)
+void GraphImport::setBatchAxis() {
+  for (auto [i, input] : enumerate(arguments)) {
+    if (!input->sampleAxis)
       continue;
-    if (input.sampleAxis) {
-      main.setArgAttr(argument, nn::kBatchAxisAttr,
-                      b.getI64IntegerAttr(*input.sampleAxis));
-      if (size_t axis = *input.sampleAxis;
-          axis < input.fixed.size() && input.fixed[axis])
-        module->setAttr(kFixedSamplesAttr, b.getUnitAttr());
-    }
-    ++argument;
+    main.setArgAttr(i, nn::kBatchAxisAttr,
+                    b.getI64IntegerAttr(*input->sampleAxis));
+    if (size_t axis = *input->sampleAxis;
+        axis < input->fixed.size() && input->fixed[axis])
+      module->setAttr(kFixedSamplesAttr, b.getUnitAttr());
   }
 }
 
@@ -257,30 +251,25 @@ void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs) {
 /// model's batch dimension. That is the symbol that the first input with a
 /// symbol has there. Without symbols it is what has the size of the first
 /// input's dimension 0.
-void GraphImport::setReplicaAxes(ArrayRef<ModelInput> inputs,
-                                 ArrayRef<ModelOutput> outputs) {
+void GraphImport::setReplicaAxes(ArrayRef<ModelOutput> outputs) {
   const ModelInput *batch = nullptr;
   llvm::StringSet<> symbols;
-  for (const ModelInput &input : inputs) {
-    if (input.value || input.type.getRank() == 0)
+  for (const ModelInput *input : arguments) {
+    if (input->type.getRank() == 0)
       continue;
-    symbols.insert(input.batchDim);
-    if (!batch || (batch->batchDim.empty() && !input.batchDim.empty()))
-      batch = &input;
+    const StringRef name = input->getDimName(0);
+    symbols.insert(name);
+    if (!batch || (batch->getDimName(0).empty() && !name.empty()))
+      batch = input;
   }
   if (!batch)
     return;
-  const std::string &name = batch->batchDim;
+  const StringRef name = batch->getDimName(0);
   const int64_t size = batch->type.getDimSize(0);
-  unsigned argument = 0;
-  for (const ModelInput &input : inputs) {
-    if (input.value)
-      continue;
-    if (input.type.getRank() > 0 && input.batchDim == name &&
-        input.type.getDimSize(0) == size)
-      main.setArgAttr(argument, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
-    ++argument;
-  }
+  for (auto [i, input] : enumerate(arguments))
+    if (input->type.getRank() > 0 && input->getDimName(0) == name &&
+        input->type.getDimSize(0) == size)
+      main.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
   for (auto [i, output] : enumerate(outputs)) {
     RankedTensorType type = NodeImport::typeOf(output.value);
     if (type.getRank() == 0 || type.getDimSize(0) != size)

@@ -19,12 +19,6 @@ using namespace mlir;
 namespace partita::import {
 namespace {
 
-StringRef getDimName(const ModelInput &input, int64_t axis) {
-  return axis < static_cast<int64_t>(input.dims.size())
-             ? StringRef(input.dims[axis])
-             : StringRef();
-}
-
 /// What --samples says.
 LogicalResult takeGiven(std::vector<ModelInput> &inputs,
                         const ImportOptions &options, Location loc) {
@@ -61,7 +55,7 @@ void takeFirstDims(std::vector<ModelInput> &inputs,
   for (const ModelInput &input : inputs)
     if (input.sampleAxis && !size) {
       size = input.type.getDimSize(*input.sampleAxis);
-      name = getDimName(input, *input.sampleAxis);
+      name = input.getDimName(*input.sampleAxis);
       isGiven = true;
     }
   auto isOpen = [&](const ModelInput &input) {
@@ -71,7 +65,7 @@ void takeFirstDims(std::vector<ModelInput> &inputs,
     return input.type.getRank() > 0 &&
            size.value_or(input.type.getDimSize(0)) ==
                input.type.getDimSize(0) &&
-           name.value_or(input.batchDim) == input.batchDim;
+           name.value_or(input.getDimName(0)) == input.getDimName(0);
   };
   for (ModelInput &input : inputs) {
     if (!isOpen(input) || (isGiven && !agrees(input)))
@@ -82,7 +76,7 @@ void takeFirstDims(std::vector<ModelInput> &inputs,
       return;
     }
     size = input.type.getDimSize(0);
-    name = input.batchDim;
+    name = input.getDimName(0);
     input.sampleAxis = 0;
   }
 }

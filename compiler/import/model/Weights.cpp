@@ -48,7 +48,7 @@ std::string Weights::makeSymbol(StringRef name) {
   return symbol;
 }
 
-Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
+Value Weights::makeWeight(StringRef name, RankedTensorType type,
                           const std::optional<FileSpan> &span,
                           DenseElementsAttr value,
                           const onnx::TensorProto *tensor, Location loc) {
@@ -79,8 +79,8 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
   return nn::ParameterOp::create(b, loc, type, symbol);
 }
 
-Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
-                           StringRef name, Location loc, bool keep) {
+Value Weights::materialize(const onnx::TensorProto &tensor, StringRef name,
+                           Location loc, bool keep) {
   RankedTensorType type = PARTITA_TRY(getTensorType(tensor, loc));
   std::string storage;
   TensorBytes bytes =
@@ -94,14 +94,13 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
   DenseElementsAttr value;
   if (!bytes.span || bytes.span->bytes == 0)
     value = makeElements(type, bytes.data);
-  return makeWeight(b, name, type, value ? std::nullopt : bytes.span, value,
+  return makeWeight(name, type, value ? std::nullopt : bytes.span, value,
                     &tensor, loc);
 }
 
-Value Weights::materializeConstant(OpBuilder &b,
-                                   const onnx::TensorProto &tensor,
+Value Weights::materializeConstant(const onnx::TensorProto &tensor,
                                    StringRef name, Location loc) {
-  Value value = materialize(b, tensor, name, loc);
+  Value value = materialize(tensor, name, loc);
   auto parameter =
       value ? value.getDefiningOp<nn::ParameterOp>() : nn::ParameterOp();
   if (parameter && hasInitializers)
@@ -110,12 +109,12 @@ Value Weights::materializeConstant(OpBuilder &b,
   return value;
 }
 
-Value Weights::materialize(OpBuilder &b, DenseElementsAttr elements,
-                           StringRef name, Location loc) {
+Value Weights::materialize(DenseElementsAttr elements, StringRef name,
+                           Location loc) {
   auto type = cast<RankedTensorType>(elements.getType());
   if (becomesConstant(type))
     return nn::ConstantOp::create(b, loc, type, elements);
-  return makeWeight(b, name, type, std::nullopt, elements, nullptr, loc);
+  return makeWeight(name, type, std::nullopt, elements, nullptr, loc);
 }
 
 DenseElementsAttr Weights::read(StringRef symbol) {

@@ -25,8 +25,9 @@ namespace partita::import {
 /// reads it.
 class Weights {
 public:
-  Weights(const ModelFile &file, mlir::ModuleOp module)
-      : file(file), module(module),
+  /// `b` stands where values are to be made.
+  Weights(const ModelFile &file, mlir::ModuleOp module, mlir::OpBuilder &b)
+      : file(file), module(module), b(b),
         torchTensors(getTorchTensors(file.proto.graph())),
         hasInitializers(
             llvm::any_of(file.proto.graph().initializer(), isTable)) {}
@@ -37,16 +38,14 @@ public:
 
   /// The value of a tensor of the model; null, after an error, if it is
   /// malformed. With `keep`, what may be trained becomes a weight.
-  mlir::Value materialize(mlir::OpBuilder &b, const onnx::TensorProto &tensor,
-                          llvm::StringRef name, mlir::Location loc,
-                          bool keep = false);
+  mlir::Value materialize(const onnx::TensorProto &tensor, llvm::StringRef name,
+                          mlir::Location loc, bool keep = false);
   /// The same for the tensor of a node, which is no parameter. But if no
   /// initializer can be one, the model may have its parameters in nodes.
-  mlir::Value materializeConstant(mlir::OpBuilder &b,
-                                  const onnx::TensorProto &tensor,
+  mlir::Value materializeConstant(const onnx::TensorProto &tensor,
                                   llvm::StringRef name, mlir::Location loc);
   /// The same for values that are in no file of the model.
-  mlir::Value materialize(mlir::OpBuilder &b, mlir::DenseElementsAttr elements,
+  mlir::Value materialize(mlir::DenseElementsAttr elements,
                           llvm::StringRef name, mlir::Location loc);
 
   /// The elements of a weight; null if it has more than
@@ -62,8 +61,7 @@ public:
   void eraseUnused(mlir::Operation *function);
 
 private:
-  mlir::Value makeWeight(mlir::OpBuilder &b, llvm::StringRef name,
-                         mlir::RankedTensorType type,
+  mlir::Value makeWeight(llvm::StringRef name, mlir::RankedTensorType type,
                          const std::optional<FileSpan> &span,
                          mlir::DenseElementsAttr value,
                          const onnx::TensorProto *tensor, mlir::Location loc);
@@ -73,6 +71,7 @@ private:
 
   const ModelFile &file;
   mlir::ModuleOp module;
+  mlir::OpBuilder &b;
   const llvm::StringMap<llvm::StringRef> torchTensors;
   const bool hasInitializers;
   struct Entry {

@@ -21,7 +21,7 @@ ValueSource::NodeMode GraphImport::getMode(StringRef node) {
 
 Value GraphImport::addInput(NodeImport &n, StringRef name,
                             RankedTensorType type) {
-  if (is_contained(argumentNames, name))
+  if (any_of(arguments, [&](auto *input) { return input->name == name; }))
     return n.refuse("the model has an input '" + name +
                     "', which is a name of an input of training: rename it in "
                     "the model");
@@ -35,7 +35,6 @@ Value GraphImport::addInput(NodeImport &n, StringRef name,
        b.getNamedAttr(kPortAttr, b.getI64IntegerAttr(port))});
   PARTITA_TRY(main.insertArgument(number, type, attributes,
                                   getNodeLoc(b.getContext(), name)));
-  argumentNames.push_back(name.str());
   return main.getArgument(number);
 }
 
