@@ -64,10 +64,10 @@ public:
       if (dim.second < 0)
         return emitError(loc) << "--dim " << dim.first() << "=" << dim.second
                               << ": a size cannot be negative";
-      else if (failed(symbols.bind(dim.first(), dim.second,
-                                   "--dim " + dim.first() + "=" +
-                                       Twine(dim.second))))
-        return failure();
+      else
+        PARTITA_TRY(
+            symbols.bind(dim.first(), dim.second,
+                         "--dim " + dim.first() + "=" + Twine(dim.second)));
     for (ModelInput &input : inputs) {
       PARTITA_TRY(readValue(input));
       PARTITA_TRY(bindGiven(input));

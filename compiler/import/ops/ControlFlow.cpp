@@ -155,9 +155,7 @@ public:
       return failure();
     for (int64_t i = 0; i < *limit && *go; ++i) {
       PARTITA_TRY(checkIterations(n, i + 1));
-      go = iterate(i);
-      if (failed(go))
-        return failure();
+      go = PARTITA_TRY(iterate(i));
       // All further iterations are like this one.
       if (*go && settled) {
         if (n.value(0))

@@ -290,22 +290,20 @@ LogicalResult importRoiAlign(NodeImport &n) {
 /// ONNX Runtime takes the end of -1 .. 1, and so do we.
 LogicalResult importAffineGrid(NodeImport &n) {
   Value theta = n.input(0);
-  FailureOr<Shape> size = n.constantInts(1, "the size of the grid");
-  if (!theta || failed(size))
-    return failure();
-  int64_t rank = static_cast<int64_t>(size->size()) - 2;
+  Shape size = PARTITA_TRY(n.constantInts(1, "the size of the grid"));
+  int64_t rank = static_cast<int64_t>(size.size()) - 2;
   if ((rank != 2 && rank != 3) ||
-      n.shapeOf(theta) != ArrayRef<int64_t>{size->front(), rank, rank + 1})
+      n.shapeOf(theta) != ArrayRef<int64_t>{size.front(), rank, rank + 1})
     return n.error("theta must have the dimensions [N, 2, 3] for a size of "
                    "four numbers, or [N, 3, 4] for one of five");
-  if (llvm::any_of(*size, [](int64_t s) { return s < 0; }))
+  if (llvm::any_of(size, [](int64_t s) { return s < 0; }))
     return n.error("the size must not be negative");
   bool corners = n.intAttr("align_corners", 0) != 0;
   Type element = n.elementOf(theta);
   Type real = element.isF64() ? element : n.b.getF32Type();
   theta = n.cast(theta, real);
   // [N, image.., rank]
-  Shape result(*size);
+  Shape result(size);
   result.erase(result.begin() + 1);
   result.push_back(rank);
   auto factors = [&](int64_t column) {
