@@ -12,7 +12,6 @@
 using partita::import::getModuleScope;
 using partita::import::getPaddingIndex;
 using partita::import::getTorchTensors;
-using partita::import::TorchTensor;
 
 namespace {
 
