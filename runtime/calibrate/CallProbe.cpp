@@ -110,9 +110,8 @@ Status CallProbe::dot(int64_t batch, int64_t rows, int64_t columns,
   if (result)
     call.operands.back().data = result;
   if (batch == 1) {
-    call.has_bias = true;
     call.bias = dense({columns});
-    call.bias.constant = true;
+    call.bias->constant = true;
   }
   if (post) {
     PostOperation operation;
@@ -128,9 +127,8 @@ Status CallProbe::winograd(int64_t side, int64_t in, int64_t out) {
   ResolvedCall call;
   call.operands = {image(in, side), dense({out, in, 3, 3}, true),
                    image(out, side)};
-  call.has_bias = true;
   call.bias = dense({out});
-  call.bias.constant = true;
+  call.bias->constant = true;
   return prepare(abi::CallKind::conv, std::move(call), 3, 1, 1,
                  rules::winogradRoom({1, in, out, side, side}));
 }
@@ -141,9 +139,8 @@ Status CallProbe::conv(int64_t side, int64_t in, int64_t out, int64_t window,
   call.operands = {image(in, side * stride),
                    dense({out, depthwise ? 1 : in, window, window}, true),
                    image(out, side)};
-  call.has_bias = true;
   call.bias = dense({out});
-  call.bias.constant = true;
+  call.bias->constant = true;
   return prepare(abi::CallKind::conv, std::move(call), window, stride,
                  depthwise ? in : 1);
 }

@@ -262,23 +262,10 @@ int64_t CpuDevice::largestRoom() const {
     const abi::Call *call = instruction.work_as_Call();
     if (!call)
       return;
-    Extents operands;
-    std::vector<bool> constant;
-    abi::DType right = abi::DType::f32;
-    for (const abi::View *view : *call->operands()) {
-      operands.emplace_back();
-      if (view->shape())
-        operands.back().assign(view->shape()->begin(), view->shape()->end());
-      const abi::Slot &slot = *program.slots()->Get(view->slot());
-      const abi::Space space = slot.space();
-      if (operands.size() <= 2)
-        right = slot.dtype();
-      constant.push_back(space == abi::Space::weight ||
-                         space == abi::Space::constant);
-    }
-    largest =
-        std::max(largest, workspaceRoom(*call, operands, right,
-                                        constant.size() > 1 && constant[1]));
+    std::vector<Operand> operands;
+    for (const abi::View *view : *call->operands())
+      operands.push_back(operand(*view));
+    largest = std::max(largest, workspaceRoom(*call, operands));
   };
   forEachInstruction(program, /*with_load=*/true, visit);
   return largest;

@@ -18,22 +18,18 @@
 
 namespace partita::runtime {
 
-/// A place where a task stores an address: its own pointer, or a memory object
-/// of the library.
+/// A place where a task stores an address: its own pointer, to whatever, or a
+/// memory object of the library.
 class AddressPlace {
 public:
-  AddressPlace(void **pointer) : pointer(pointer) {}
-  AddressPlace(uint8_t **pointer) : bytes(pointer) {}
-  AddressPlace(float **pointer) : floats(pointer) {}
+  template <typename T> AddressPlace(T **pointer) : pointer(pointer) {}
   AddressPlace(dnnl_memory_t memory) : memory(memory) {}
 
   uint8_t *get() const;
   void set(uint8_t *address) const;
 
 private:
-  void **pointer = nullptr;
-  uint8_t **bytes = nullptr;
-  float **floats = nullptr;
+  void *pointer = nullptr;
   dnnl_memory_t memory = nullptr;
 };
 using AddressVisitor = std::function<void(AddressPlace)>;
@@ -57,18 +53,33 @@ public:
 /// Runs several tasks in order.
 class TaskSequence final : public Task {
 public:
+  /// Bytes of the scratch, before that of the tasks, in which these hand on
+  /// what they make.
+  struct Buffer {
+    size_t bytes; ///< a multiple of kScratchAlignment
+    std::vector<AddressPlace> places;
+  };
   std::vector<std::unique_ptr<Task>> tasks;
+  std::vector<Buffer> buffers;
+
   bool run() override {
     return std::all_of(tasks.begin(), tasks.end(),
                        [](auto &task) { return task->run(); });
   }
   size_t scratchBytes() const override {
-    size_t most = 0;
+    size_t most = 0, before = 0;
     for (const auto &task : tasks)
       most = std::max(most, task->scratchBytes());
-    return most;
+    for (const Buffer &buffer : buffers)
+      before += buffer.bytes;
+    return before + most;
   }
   void useScratch(uint8_t *data) override {
+    for (const Buffer &buffer : buffers) {
+      for (AddressPlace place : buffer.places)
+        place.set(data);
+      data += buffer.bytes;
+    }
     for (auto &task : tasks)
       task->useScratch(data);
   }

@@ -102,6 +102,10 @@ bool ThreadTeam::metNan() const {
   return raised;
 }
 
+AloneInTeam::AloneInTeam(const ThreadTeam &team) : team(team) {
+  omp_set_num_threads(1);
+}
+
 FlushDenormals::FlushDenormals() : saved(_mm_getcsr()) { flushDenormals(); }
 FlushDenormals::~FlushDenormals() { _mm_setcsr(saved); }
 

@@ -67,6 +67,19 @@ private:
   int threads;
 };
 
+/// While the object lives, the library uses no other thread of a team than the
+/// calling one, which works for the team.
+class AloneInTeam {
+public:
+  explicit AloneInTeam(const ThreadTeam &team);
+  ~AloneInTeam() { team.enter(); }
+  AloneInTeam(const AloneInTeam &) = delete;
+  AloneInTeam &operator=(const AloneInTeam &) = delete;
+
+private:
+  const ThreadTeam &team;
+};
+
 /// Makes the calling thread flush denormals to zero while the object lives.
 class FlushDenormals {
 public:

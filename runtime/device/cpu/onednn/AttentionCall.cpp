@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/BestLevel.h"
-#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
@@ -42,16 +42,15 @@ public:
     block = rules::attentionBlockRows(rows);
     blocks = (rows + block - 1) / block;
     std::vector<int64_t> scores = {q().dims[0], q().dims[1], rows, columns};
-    if (call.has_mask_mul)
-      call.mask_mul.broadcastTo(scores);
-    if (call.has_mask_add)
-      call.mask_add.broadcastTo(scores);
+    for (std::optional<Operand> *mask : {&call.mask_mul, &call.mask_add})
+      if (*mask)
+        (*mask)->broadcastTo(scores);
   }
 
   /// `ready`: constants have their values.
   Status prepare(OnednnContext &context, bool ready) {
     for (int64_t i = 0; i < blocks; ++i)
-      addBlock(i, ready && call.has_mask_add && call.mask_add.constant);
+      addBlock(i, ready && call.mask_add && call.mask_add->constant);
     return ThreadProductTask::prepare(
         context, describeProducts(),
         static_cast<size_t>(rules::attentionScoreRoom(rows, columns)),
@@ -62,6 +61,7 @@ private:
   /// Blocks of one size.
   struct Kind {
     int64_t rows, columns;
+    bool operator==(const Kind &) const = default;
   };
 
   Operand &q() { return call.operands[0]; }
@@ -74,15 +74,14 @@ private:
     const Operand &result = call.result();
     const int64_t depth = q().dims[3], width = v().dims[3];
     for (const auto &[count, columns] : kinds) {
-      ThreadProduct scores, sums;
-      scores.lhs = {count, depth, q().strides[2], q().strides[3]};
-      scores.rhs = {depth, columns, k().strides[3], k().strides[2]};
-      scores.result = {count, columns, columns, 1};
-      sums.lhs = {count, columns, columns, 1};
-      sums.rhs = {columns, width, v().strides[2], v().strides[3]};
-      sums.result = {count, width, result.strides[2], result.strides[3]};
-      products.push_back(std::move(scores));
-      products.push_back(std::move(sums));
+      const Matrix scores = {count, columns, columns, 1};
+      products.push_back({{count, depth, q().strides[2], q().strides[3]},
+                          {depth, columns, k().strides[3], k().strides[2]},
+                          scores});
+      products.push_back(
+          {scores,
+           {columns, width, v().strides[2], v().strides[3]},
+           {count, width, result.strides[2], result.strides[3]}});
     }
     return products;
   }
@@ -97,22 +96,17 @@ private:
       seen = (seen + kColumnStep - 1) / kColumnStep * kColumnStep;
       seen = std::min(seen, columns);
     }
-    size_t kind = 0;
-    while (kind < kinds.size() &&
-           (kinds[kind].rows != count || kinds[kind].columns != seen))
-      ++kind;
-    if (kind == kinds.size()) {
-      kinds.emplace_back();
-      kinds.back().rows = count;
-      kinds.back().columns = seen;
-    }
-    kindOf.push_back(kind);
+    const Kind kind = {count, seen};
+    auto found = std::ranges::find(kinds, kind);
+    if (found == kinds.end())
+      found = kinds.insert(found, kind);
+    kindOf.push_back(static_cast<size_t>(found - kinds.begin()));
   }
 
   /// How many columns it takes to have all that the mask does not hide in a
   /// row; all, if it hides them all.
   int64_t seenColumns(int64_t row) const {
-    const Operand &mask = call.mask_add;
+    const Operand &mask = *call.mask_add;
     int64_t batches = mask.strides[0] ? mask.dims[0] : 1;
     int64_t heads = mask.strides[1] ? mask.dims[1] : 1;
     int64_t most = 0;
@@ -141,24 +135,22 @@ private:
     const Kind &kind = kinds[number];
 
     float *scores = worker.scratch();
-    if (!worker.multiply(2 * number, at(q(), batch, head, row),
-                         at(k(), batch, head, 0), scores))
+    if (!multiply(worker, 2 * number, at(q(), batch, head, row),
+                  at(k(), batch, head, 0), scores))
       return false;
     ScoreRows part;
     part.scores = scores;
     part.rows = kind.rows;
     part.columns = kind.columns;
     part.scale = call.call->details_as_Attention()->scale();
-    auto mask = [&](bool present, const Operand &operand, ScoreMask &mask) {
-      if (present)
-        mask = {at(operand, batch, head, row), operand.strides[2],
-                operand.strides[3]};
-    };
-    mask(call.has_mask_mul, call.mask_mul, part.multiplied);
-    mask(call.has_mask_add, call.mask_add, part.added);
+    for (auto [mask, to] : {std::pair(&call.mask_mul, &part.multiplied),
+                            std::pair(&call.mask_add, &part.added)})
+      if (*mask)
+        *to = {at(**mask, batch, head, row), (*mask)->strides[2],
+               (*mask)->strides[3]};
     softmax(part);
-    return worker.multiply(2 * number + 1, scores, at(v(), batch, head, 0),
-                           at(call.result(), batch, head, row));
+    return multiply(worker, 2 * number + 1, scores, at(v(), batch, head, 0),
+                    at(call.result(), batch, head, row));
   }
 
   ScoreFunction softmax;

@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/onednn/ConvWindows.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/onednn/ReorderedTask.h"
+#include "runtime/device/cpu/onednn/Reordering.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ public:
         !liesDensely(call.result(), false) && input().type == abi::DType::f32)
       image = Image::planes;
     windows.groupWeights(weights());
-    if (call.has_bias && !denseBias())
+    if (call.bias && !denseBias())
       biasAsPostOp();
     // Where the processor or the room does not allow it, directly; and where
     // NaN is kept: a tile's sums would bring it to pixels that have none.
@@ -145,21 +145,21 @@ private:
   Operand &weights() { return call.operands[1]; }
 
   bool denseBias() const {
-    return call.bias.dims[0] == call.operands.back().dims[1] &&
-           (call.bias.dims[0] == 1 || call.bias.strides[0] == 1);
+    return call.bias->dims[0] == call.operands.back().dims[1] &&
+           (call.bias->dims[0] == 1 || call.bias->strides[0] == 1);
   }
 
   void biasAsPostOp() {
     PostOperation add;
     add.kind = abi::PostOpKind::add;
-    add.operand = call.bias;
+    add.operand = *call.bias;
     add.operand.dims.assign(call.result().rank(), 1);
     add.operand.strides.assign(call.result().rank(), 0);
-    add.operand.dims[1] = call.bias.dims[0];
-    add.operand.strides[1] = call.bias.strides[0];
+    add.operand.dims[1] = call.bias->dims[0];
+    add.operand.strides[1] = call.bias->strides[0];
     add.operand.broadcastTo(call.result().dims);
     call.post_ops.insert(call.post_ops.begin(), std::move(add));
-    call.has_bias = false;
+    call.bias.reset();
   }
 
   /// Strides of weights axes of extent 1 are made those of a dense tensor.
@@ -195,18 +195,15 @@ private:
     std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
     dnnl_memory_desc_t weights_desc =
         order == Order::plain ? plain : anyDesc(dims, weights().type);
-    if (call.has_bias)
-      bias = stridedDesc(call.bias.dims, {1});
+    if (call.bias)
+      bias = stridedDesc(call.bias->dims, {1});
 
     OwnedAttr attr;
     PARTITA_TRY(makeAttributes(post, describe, attr));
     OwnedPrimitiveDesc desc;
-    if (dnnl_status_t status =
-            makeDesc(order, src, weights_desc, bias, dst, attr, desc);
-        status != dnnl_success)
-      return Status::error(
-          std::string("oneDNN does not take this convolution: ") +
-          context.reason(status));
+    PARTITA_TRY(
+        context.check(makeDesc(order, src, weights_desc, bias, dst, attr, desc),
+                      "oneDNN does not take this convolution"));
     if (!computesRightly(desc, post))
       return Status::error("oneDNN computes its post-ops wrongly");
     slow = isReference(desc);
@@ -216,24 +213,23 @@ private:
 
     float *data = weights().data;
     if (order != Order::plain)
-      weights_desc = *weightsOf(desc);
+      weights_desc = queryDesc(desc, dnnl_query_weights_md);
     if (order == Order::repacked) {
       if (dnnl_memory_desc_equal(&weights_desc, &plain))
         order = Order::plain;
       else
         data = nullptr; // in the scratch
     }
-    if (order == Order::packed) {
+    if (order == Order::packed)
       data = PARTITA_TRY(context.packed(weights(), plain, weights_desc));
-    } else if (weights().constant) {
+    else
       context.readInPlace(weights());
-    }
     std::vector<PrimitiveTask::Argument> arguments = {
         {DNNL_ARG_SRC, src, image == Image::reordered ? nullptr : input().data},
         {DNNL_ARG_WEIGHTS, weights_desc, data},
         {DNNL_ARG_DST, dst, call.result().data}};
-    if (call.has_bias)
-      arguments.push_back({DNNL_ARG_BIAS, bias, call.bias.data});
+    if (call.bias)
+      arguments.push_back({DNNL_ARG_BIAS, bias, call.bias->data});
     addPostOpArguments(post, describe, arguments);
     PARTITA_TRY(task->add(context, arguments));
     const AddressPlace source = task->argument(0), filter = task->argument(1);
@@ -246,10 +242,6 @@ private:
       conv = reorderBefore(context, given, input().data, src, std::move(*conv),
                            source);
     return conv;
-  }
-
-  static const dnnl_memory_desc_t *weightsOf(const OwnedPrimitiveDesc &desc) {
-    return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
   }
 
   static dnnl_memory_desc_t blockedDesc(const std::vector<int64_t> &dims) {
@@ -265,15 +257,7 @@ private:
   /// The input as it lies once it is reordered.
   dnnl_memory_desc_t channelsInnermost() {
     Operand moved = input();
-    int64_t stride = 1;
-    auto place = [&](int axis) {
-      moved.strides[axis] = stride;
-      stride *= moved.dims[axis];
-    };
-    place(1);
-    for (int axis = moved.rank() - 1; axis >= 2; --axis)
-      place(axis);
-    place(0);
+    moved.strides = denseStrides(moved.dims, true);
     return imageDesc(moved, true);
   }
 
@@ -285,7 +269,7 @@ private:
     dnnl_convolution_desc_t op;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
         &op, dnnl_forward_inference, dnnl_convolution_direct, &src, &weights,
-        call.has_bias ? &bias : nullptr, &dst, windows.strides.data(),
+        call.bias ? &bias : nullptr, &dst, windows.strides.data(),
         windows.skipped.data(), windows.padsLow.data(), padsHigh().data());
     if (status != dnnl_success)
       return status;
@@ -294,7 +278,9 @@ private:
     // them next to each other first.
     auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
       const size_t weights =
-          order == Order::repacked ? packedBytes(*weightsOf(each)) : 0;
+          order == Order::repacked
+              ? packedBytes(queryDesc(each, dnnl_query_weights_md))
+              : 0;
       const size_t moved = image == Image::reordered ? packedBytes(src) : 0;
       return static_cast<int64_t>(weights + moved);
     };

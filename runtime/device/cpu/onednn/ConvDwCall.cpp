@@ -16,22 +16,21 @@
 
 #include "runtime/device/cpu/onednn/ConvWindows.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/Reordering.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <omp.h>
 
 namespace partita::runtime {
 namespace {
 
-class ConvDw final : public CallTask {
+class ConvDw final : public ThreadTask {
 public:
   ConvDw(ResolvedCall resolved, const ThreadTeam &team)
-      : CallTask(std::move(resolved)), team(team),
+      : ThreadTask(std::move(resolved), team),
         windows(*call.call->details_as_Conv(), x(), dw(), dy()),
         slices(sliceCall()) {}
 
@@ -39,59 +38,22 @@ public:
     if (!liesDensely(x(), true) || !liesDensely(dy(), true))
       return Status::error("the channels of the images are not innermost");
     layOutCopies();
-    // Each thread runs the primitives by itself.
-    omp_set_num_threads(1);
-    Status status = makeKinds(context);
+    std::vector<ThreadPrimitive> primitives(2 * kKinds);
+    PARTITA_TRY(makeKinds(context, primitives));
     layOutSums();
-    omp_set_num_threads(team.size());
-    for (int i = 0; status.ok() && i < team.size(); ++i) {
-      workers.push_back(std::make_unique<Worker>());
-      status = makeWorker(context, *workers.back());
-    }
-    return status;
-  }
-
-  bool run() override {
-    failed.store(false, std::memory_order_relaxed);
-    omp_set_num_threads(1);
-    team.split(slices.count, 1, [&](int thread, int64_t begin, int64_t end) {
-      FlushDenormals flush;
-      for (int64_t i = begin; i < end; ++i)
-        if (!runSlice(*workers[thread], i))
-          failed.store(true, std::memory_order_relaxed);
-    });
-    team.enter();
-    return !failed.load(std::memory_order_relaxed);
-  }
-
-  size_t scratchBytes() const override {
-    return layout.end * static_cast<size_t>(team.size());
-  }
-
-  void useScratch(uint8_t *data) override {
-    for (size_t i = 0; i < workers.size(); ++i)
-      workers[i]->scratch = data + i * layout.end;
+    return ThreadTask::prepare(context, std::move(primitives), layout.end,
+                               slices.count);
   }
 
 private:
-  /// Slices of one width, and of them parts of one number of images.
+  /// Slices of one width, and of them parts of one number of images. Kind i has
+  /// primitive 2 i, and the next one brings its sum into the plan's order.
   struct Kind {
     int64_t groups = 0, in = 0, out = 0, images = 0; ///< of all groups together
-    OwnedPrimitive primitive, reorder;
-    dnnl_memory_desc_t x, dy, packed, plain, scratch;
-    size_t elements = 0; ///< of `packed`
-    size_t scratchBytes = 0;
-  };
-  /// Arguments of a kind, of one thread.
-  struct Arguments {
-    OwnedMemory x, dy, packed, plain, scratch;
+    dnnl_memory_desc_t packed;                       ///< of what is added up
+    size_t elements = 0;                             ///< of `packed`
   };
   static constexpr size_t kKinds = 4;
-  struct Worker {
-    OwnedStream stream;
-    std::array<Arguments, kKinds> arguments;
-    uint8_t *scratch = nullptr;
-  };
 
   Operand &x() { return call.operands[0]; }
   Operand &dy() { return call.operands[1]; }
@@ -112,12 +74,15 @@ private:
            (image + slices.images > x().dims[0] ? 1 : 0);
   }
 
-  Status makeKinds(OnednnContext &context) {
+  Status makeKinds(OnednnContext &context,
+                   std::vector<ThreadPrimitive> &primitives) {
+    const AloneInTeam alone(team);
     const int64_t images = x().dims[0];
     for (int64_t slice : {int64_t(0), slices.count - 1})
       for (int64_t image :
            {int64_t(0), (images - 1) / slices.images * slices.images}) {
-        Kind &kind = kinds[kindOf(slice, image)];
+        const size_t number = kindOf(slice, image);
+        Kind &kind = kinds[number];
         if (kind.images)
           continue;
         if (windows.groups == 1) {
@@ -133,104 +98,75 @@ private:
         kind.images = std::min(slices.images, images - image);
         // What is added up lies in one order.
         const Kind &first = kinds[kindOf(slice, 0)];
-        PARTITA_TRY(
-            makeKind(context, kind, &first == &kind ? nullptr : &first));
+        PARTITA_TRY(makeKind(context, kind,
+                             &first == &kind ? nullptr : &first.packed,
+                             &primitives[2 * number]));
       }
     return Status();
   }
 
-  Status makeKind(OnednnContext &context, Kind &kind, const Kind *first) {
+  /// `order`: of what is added up; null: the library's choice.
+  Status makeKind(OnednnContext &context, Kind &kind,
+                  const dnnl_memory_desc_t *order,
+                  ThreadPrimitive *primitives) {
     auto describeImages = [&](const Operand &images, int64_t channels) {
-      std::vector<int64_t> dims = images.dims, strides(dims.size(), 1);
+      std::vector<int64_t> dims = images.dims;
       dims[0] = kind.images;
       dims[1] = channels;
-      int64_t stride = channels;
-      for (size_t axis = dims.size(); axis-- > 2; stride *= dims[axis])
-        strides[axis] = stride;
-      strides[0] = stride;
-      return stridedDesc(dims, strides);
+      return stridedDesc(dims, denseStrides(dims, true));
     };
-    kind.x = describeImages(x(), kind.in);
-    kind.dy = describeImages(dy(), kind.out);
+    const dnnl_memory_desc_t image = describeImages(x(), kind.in),
+                             cotangent = describeImages(dy(), kind.out);
     std::vector<int64_t> dims = dw().dims;
     dims[0] = kind.out;
     if (kind.groups > 1) {
       dims[0] /= kind.groups;
       dims.insert(dims.begin(), kind.groups);
     }
-    std::vector<int64_t> strides(dims.size(), 1);
-    for (size_t i = dims.size() - 1; i-- > 0;)
-      strides[i] = strides[i + 1] * dims[i + 1];
-    kind.plain = stridedDesc(dims, strides);
-    const dnnl_memory_desc_t filter =
-        first ? first->packed : anyDesc(dims, abi::DType::f32);
+    const dnnl_memory_desc_t plain =
+                                 stridedDesc(dims, denseStrides(dims, false)),
+                             filter = order ? *order : anyDesc(dims);
     OwnedAttr attr;
     PARTITA_TRY(makeAttributes({}, nullptr, attr));
     OwnedPrimitiveDesc forward, desc, reorder;
     dnnl_convolution_desc_t op;
-    dnnl_status_t status = windows.describeForward(context, attr, kind.x,
-                                                   filter, kind.dy, forward);
+    dnnl_status_t status = windows.describeForward(context, attr, image, filter,
+                                                   cotangent, forward);
     if (status == dnnl_success)
       status = dnnl_dilated_convolution_backward_weights_desc_init(
-          &op, dnnl_convolution_direct, &kind.x, &filter, nullptr, &kind.dy,
+          &op, dnnl_convolution_direct, &image, &filter, nullptr, &cotangent,
           windows.strides.data(), windows.skipped.data(),
           windows.padsLow.data(), windows.padsHigh.data());
     auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
       return static_cast<int64_t>(
           layout.sum +
-          2 * rules::alignScratch(dnnl_memory_desc_get_size(packedOf(each))));
+          2 * packedBytes(queryDesc(each, dnnl_query_diff_weights_md)));
     };
     if (status == dnnl_success)
       status = context.choose(&op, attr, desc, getRoom, forward.get());
-    if (status == dnnl_success) {
-      kind.packed = *packedOf(desc);
-      kind.elements = dnnl_memory_desc_get_size(&kind.packed) / sizeof(float);
-      kind.scratch = *dnnl_primitive_desc_query_md(desc.get(),
-                                                   dnnl_query_scratchpad_md, 0);
-      kind.scratchBytes = dnnl_memory_desc_get_size(&kind.scratch);
-      status = dnnl_reorder_primitive_desc_create(reorder.out(), &kind.packed,
-                                                  context.engine(), &kind.plain,
-                                                  context.engine(), nullptr);
-    }
-    if (status == dnnl_success)
-      status = createPrimitive(kind.primitive, desc);
-    if (status == dnnl_success)
-      status = createPrimitive(kind.reorder, reorder);
-    if (status == dnnl_success)
-      return Status();
-    return Status::error(std::string("oneDNN does not take this derivative of "
-                                     "a convolution: ") +
-                         context.reason(status));
-  }
-
-  static const dnnl_memory_desc_t *packedOf(const OwnedPrimitiveDesc &desc) {
-    return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_diff_weights_md,
-                                        0);
-  }
-
-  Status makeWorker(OnednnContext &context, Worker &worker) {
-    if (dnnl_stream_create(worker.stream.out(), context.engine(),
-                           dnnl_stream_default_flags) != dnnl_success)
-      return Status::error("oneDNN makes no stream for a thread");
-    for (size_t i = 0; i < kKinds; ++i) {
-      const Kind &kind = kinds[i];
-      Arguments &own = worker.arguments[i];
-      if (!kind.images)
-        continue;
-      for (auto [desc, memory] :
-           {std::pair(&kind.x, &own.x), std::pair(&kind.dy, &own.dy),
-            std::pair(&kind.packed, &own.packed),
-            std::pair(&kind.plain, &own.plain),
-            std::pair(&kind.scratch, &own.scratch)})
-        PARTITA_TRY(context.memory(*desc, DNNL_MEMORY_NONE, *memory));
-    }
-    return Status();
+    constexpr const char *kWhat =
+        "oneDNN does not take this derivative of a convolution";
+    PARTITA_TRY(context.check(status, kWhat));
+    kind.packed = queryDesc(desc, dnnl_query_diff_weights_md);
+    kind.elements = dnnl_memory_desc_get_size(&kind.packed) / sizeof(float);
+    PARTITA_TRY(context.check(dnnl_reorder_primitive_desc_create(
+                                  reorder.out(), &kind.packed, context.engine(),
+                                  &plain, context.engine(), nullptr),
+                              kWhat));
+    PARTITA_TRY(primitives[0].make(context, desc,
+                                   {{DNNL_ARG_SRC, image},
+                                    {DNNL_ARG_DIFF_DST, cotangent},
+                                    {DNNL_ARG_DIFF_WEIGHTS, kind.packed}},
+                                   kWhat));
+    return primitives[1].make(
+        context, reorder, {{DNNL_ARG_FROM, kind.packed}, {DNNL_ARG_TO, plain}},
+        kWhat);
   }
 
   /// The scratch of a thread, by where each part begins: channels of dy, of x
-  /// if there are groups, two sums of a slice, and the library's.
+  /// if there are groups, and two sums of a slice.
   struct Layout {
-    size_t x = 0, sum = 0, part = 0, library = 0, end = 0;
+    size_t x = 0, sum = 0, part = 0, end = 0;
   };
 
   /// Of everything but what the library chooses.
@@ -247,15 +183,12 @@ private:
   }
 
   void layOutSums() {
-    size_t packed = 0, library = 0;
-    for (const Kind &kind : kinds) {
+    size_t packed = 0;
+    for (const Kind &kind : kinds)
       packed =
           std::max(packed, rules::alignScratch(kind.elements * sizeof(float)));
-      library = std::max(library, kind.scratchBytes);
-    }
     layout.part = layout.sum + packed;
-    layout.library = layout.part + packed;
-    layout.end = layout.library + rules::alignScratch(library);
+    layout.end = layout.part + packed;
   }
 
   /// Copies channels of images, from the given one on, next to each other.
@@ -268,62 +201,39 @@ private:
                   sizeof(float) * static_cast<size_t>(channels));
   }
 
-  bool runSlice(Worker &worker, int64_t slice) {
+  bool runPart(Worker &worker, int64_t slice) override {
     auto at = [&](size_t offset) {
-      return reinterpret_cast<float *>(worker.scratch + offset);
+      return worker.scratch() + offset / sizeof(float);
     };
     float *dyCopy = at(0), *xCopy = at(layout.x), *sum = at(layout.sum),
-          *part = at(layout.part), *library = at(layout.library);
+          *part = at(layout.part);
     const int64_t images = x().dims[0];
-    const Kind &first = kinds[kindOf(slice, 0)];
     const int64_t firstOut = slice * outWidth, firstIn = slice * inWidth;
     for (int64_t image = 0; image < images; image += slices.images) {
       const size_t number = kindOf(slice, image);
       const Kind &kind = kinds[number];
-      Arguments &arguments = worker.arguments[number];
       copyChannels(dy(), image, kind.images, firstOut, kind.out, dyCopy);
       float *source = x().data + image * pixelsOf(x()) * x().dims[1];
       if (windows.groups > 1) {
         copyChannels(x(), image, kind.images, firstIn, kind.in, xCopy);
         source = xCopy;
       }
-      dnnl_memory_set_data_handle(arguments.x.get(), source);
-      dnnl_memory_set_data_handle(arguments.dy.get(), dyCopy);
-      dnnl_memory_set_data_handle(arguments.packed.get(), image ? part : sum);
-      dnnl_memory_set_data_handle(arguments.scratch.get(), library);
-      const dnnl_exec_arg_t list[] = {
-          {DNNL_ARG_SRC, arguments.x.get()},
-          {DNNL_ARG_DIFF_DST, arguments.dy.get()},
-          {DNNL_ARG_DIFF_WEIGHTS, arguments.packed.get()},
-          {DNNL_ARG_SCRATCHPAD, arguments.scratch.get()}};
-      if (dnnl_primitive_execute(kind.primitive.get(), worker.stream.get(),
-                                 kind.scratchBytes ? 4 : 3,
-                                 list) != dnnl_success)
+      if (!worker.run(2 * number, {source, dyCopy, image ? part : sum}))
         return false;
       if (!image)
         continue;
       for (size_t i = 0; i < kind.elements; ++i)
         sum[i] += part[i];
     }
-    Arguments &arguments = worker.arguments[kindOf(slice, 0)];
-    const int64_t rows = call.operands[2].strides[0];
-    dnnl_memory_set_data_handle(arguments.packed.get(), sum);
-    dnnl_memory_set_data_handle(arguments.plain.get(),
-                                call.operands[2].data + firstOut * rows);
-    const dnnl_exec_arg_t list[] = {{DNNL_ARG_FROM, arguments.packed.get()},
-                                    {DNNL_ARG_TO, arguments.plain.get()}};
-    return dnnl_primitive_execute(first.reorder.get(), worker.stream.get(), 2,
-                                  list) == dnnl_success;
+    return worker.run(2 * kindOf(slice, 0) + 1,
+                      {sum, dw().data + firstOut * dw().strides[0]});
   }
 
-  const ThreadTeam &team;
   ConvWindows windows;
   rules::ConvDwSlices slices;
   int64_t outWidth = 0, inWidth = 0; ///< channels of the widest slice
   Layout layout;
   std::array<Kind, kKinds> kinds;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::atomic<bool> failed = false;
 };
 
 } // namespace

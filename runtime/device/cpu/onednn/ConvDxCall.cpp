@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/onednn/ConvWindows.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/onednn/ReorderedTask.h"
+#include "runtime/device/cpu/onednn/Reordering.h"
 
 namespace partita::runtime {
 namespace {
@@ -40,12 +40,10 @@ private:
     OwnedAttr attr;
     PARTITA_TRY(makeAttributes({}, nullptr, attr));
     OwnedPrimitiveDesc desc;
-    if (dnnl_status_t status = describe(image, filter, cotangent, attr, desc);
-        status != dnnl_success)
-      return Status::error(std::string("oneDNN does not take this derivative "
-                                       "of a convolution: ") +
-                           context.reason(status));
-    filter = *filterOf(desc);
+    PARTITA_TRY(
+        context.check(describe(image, filter, cotangent, attr, desc),
+                      "oneDNN does not take this derivative of a convolution"));
+    filter = queryDesc(desc, dnnl_query_weights_md);
     auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
     const bool isReordered = !dnnl_memory_desc_equal(&filter, &given);
     PARTITA_TRY(task->add(context, {{DNNL_ARG_WEIGHTS, filter,
@@ -58,10 +56,6 @@ private:
       return made;
     return reorderBefore(context, given, weights().data, filter,
                          std::move(made), place);
-  }
-
-  static const dnnl_memory_desc_t *filterOf(const OwnedPrimitiveDesc &desc) {
-    return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
   }
 
   dnnl_status_t describe(const dnnl_memory_desc_t &image,
@@ -81,10 +75,10 @@ private:
       return status;
     const dnnl_memory_desc_t given = broadcastDesc(weights());
     auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
-      const dnnl_memory_desc_t *wanted = filterOf(each);
-      return dnnl_memory_desc_equal(wanted, &given)
+      const dnnl_memory_desc_t wanted = queryDesc(each, dnnl_query_weights_md);
+      return dnnl_memory_desc_equal(&wanted, &given)
                  ? 0
-                 : static_cast<int64_t>(packedBytes(*wanted));
+                 : static_cast<int64_t>(packedBytes(wanted));
     };
     return context.choose(&op, attr, desc, getRoom, forward.get());
   }

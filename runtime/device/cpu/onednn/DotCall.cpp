@@ -183,11 +183,9 @@ private:
   Expected<std::unique_ptr<Task>> makePointwise() {
     ResolvedCall product = call;
     if (beginsWithBias()) {
-      Operand &bias = product.bias;
-      bias = product.post_ops[0].operand;
+      Operand &bias = product.bias.emplace(product.post_ops[0].operand);
       bias.dims.erase(bias.dims.begin());
       bias.strides.erase(bias.strides.begin());
-      product.has_bias = true;
       product.post_ops.erase(product.post_ops.begin());
     }
     return preparePointwise(std::move(product), context);
@@ -278,20 +276,17 @@ private:
         &op, &src, &weights, bias ? &bias_desc : nullptr, &dst);
     if (status == dnnl_success)
       status = context.choose(&op, attr, desc);
-    if (status != dnnl_success)
-      return Status::error(std::string("oneDNN does not take this matrix "
-                                       "product: ") +
-                           context.reason(status));
+    PARTITA_TRY(
+        context.check(status, "oneDNN does not take this matrix product"));
     slow = isReference(desc);
     if (!computesRightly(desc, post))
       return Status::error("oneDNN computes its post-ops wrongly");
     auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
     float *rhs_data = rhs().data;
     if (packed) {
-      weights =
-          *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+      weights = queryDesc(desc, dnnl_query_weights_md);
       rhs_data = PARTITA_TRY(context.packed(rhs(), plain, weights));
-    } else if (rhs().constant) {
+    } else {
       context.readInPlace(rhs());
     }
     for (int64_t i = 0; i < rows.times; ++i) {

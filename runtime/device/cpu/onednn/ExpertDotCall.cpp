@@ -38,15 +38,11 @@ public:
       : ExpertTask(std::move(resolved), team, shape,
                    rules::tileExpertDot(shape)),
         across{shape.columns, tiles.columns}, depth(call.operands[0].dims[1]),
-        isTransposed(!call.has_experts && call.operands[1].strides[1] == 1 &&
+        isTransposed(!call.experts && call.operands[1].strides[1] == 1 &&
                      call.operands[1].strides[2] != 1),
         most(isTransposed ? 1 : rules::kFewRows) {}
 
   Status prepare(OnednnContext &context) {
-    const abi::PackedDot *packed = call.call->details_as_PackedDot();
-    functions =
-        atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
-                    packedFunctionsV4)(packed ? packed->bits() : kFloatBits);
     multiplyColumns = atBestLevel(multiplyColumnsBaseline, multiplyColumnsV3,
                                   multiplyColumnsV4);
     const int64_t floats =
@@ -68,8 +64,6 @@ public:
   }
 
 private:
-  static constexpr int64_t kFloatBits = 32;
-
   /// By heights, then of whole tiles and the last one.
   std::vector<ThreadProduct> describeProducts() const {
     std::vector<ThreadProduct> products;
@@ -80,19 +74,17 @@ private:
         if (height > tiles.rows)
           return products;
         const int64_t width = across.size(column);
-        ThreadProduct each;
-        each.lhs = {height, depth, depth, 1};
-        each.rhs = {depth, width, isTransposed ? shape.columns : tiles.step, 1};
-        each.result = {height, width, width, 1};
-        products.push_back(std::move(each));
+        products.push_back(
+            {{height, depth, depth, 1},
+             {depth, width, isTransposed ? shape.columns : tiles.step, 1},
+             {height, width, width, 1}});
       }
     return products;
   }
 
   const int64_t *experts() const {
-    const bool isPacked = call.has_experts;
-    return reinterpret_cast<const int64_t *>(isPacked ? call.experts.data
-                                                      : call.operands[2].data);
+    const Operand &chosen = call.experts ? *call.experts : call.operands[2];
+    return reinterpret_cast<const int64_t *>(chosen.data);
   }
   float *x(int64_t row) const { return call.operands[0].data + row * depth; }
   float *result(int64_t row) const {
@@ -104,29 +96,12 @@ private:
     return call.operands[1].data + expert * shape.columns * shape.depth;
   }
 
-  /// The rows of an expert's weights. Operands may have moved since the last
-  /// run.
-  PackedRows weightsOf(int64_t expert) const {
-    const Operand &weights = call.operands[1];
-    PackedRows rows;
-    rows.numbers = reinterpret_cast<const uint8_t *>(weights.data);
-    if (call.has_experts) {
-      rows.blocks = weights.dims[2];
-      rows.bytes = weights.dims[3];
-      rows.scales = call.operands[2].data;
-      rows.zeros = call.has_zeros ? call.zeros.data : nullptr;
-    } else {
-      rows.blocks = 1;
-      rows.bytes = weights.dims[2] * static_cast<int64_t>(sizeof(float));
-    }
-    return rows.from(expert * shape.columns);
-  }
-
   bool runPart(Worker &worker, int64_t index) override {
     // Neighbours have the same columns, so each thread has parts of all groups.
     const ExpertList::Group &group = list[index % list.size()];
     const int64_t column = index / list.size(), begin = column * across.part,
-                  width = across.size(column);
+                  width = across.size(column),
+                  row = group.expert * shape.columns + begin; // of weights
     float *rows = worker.scratch(), *out = rows + tiles.rows * shape.depth,
           *unpacked = out + tiles.rows * tiles.step;
     const int32_t *of = list.order() + group.first;
@@ -135,7 +110,7 @@ private:
       multiplyColumns({matrixOf(group.expert) + begin, depth, width,
                        shape.columns, x(of[0]), out});
     } else if (group.count <= most) {
-      const PackedRows weights = weightsOf(group.expert).from(begin);
+      const PackedRows weights = packedRows(call).from(row);
       for (int64_t i = 0; i < group.count; ++i)
         functions.arrange(weights, x(of[i]), depth, rows + i * shape.depth);
       for (int64_t i = 0; i < group.count; i += kFewVectors)
@@ -151,11 +126,11 @@ private:
       std::memset(rows + group.count * depth, 0,
                   bytes * static_cast<size_t>(*height - group.count));
       if (!isTransposed)
-        functions.unpack(weightsOf(group.expert).from(begin), 0, width,
-                         unpacked, tiles.step);
-      if (!worker.multiply(
-              number, rows,
-              isTransposed ? matrixOf(group.expert) + begin : unpacked, out))
+        functions.unpack(packedRows(call).from(row), 0, width, unpacked,
+                         tiles.step);
+      if (!multiply(worker, number, rows,
+                    isTransposed ? matrixOf(group.expert) + begin : unpacked,
+                    out))
         return false;
     }
     for (int64_t i = 0; i < group.count; ++i)
@@ -171,7 +146,7 @@ private:
   /// is faster from two rows on: 2.5 ms instead of 3.7 for eight experts with
   /// two rows each (2816x1024, two cores of a Zen 5).
   const int64_t most;
-  PackedFunctions functions = {};
+  const PackedFunctions functions = packedFunctions(call);
   void (*multiplyColumns)(const ColumnProduct &) = nullptr;
 };
 
@@ -180,9 +155,10 @@ private:
 Expected<std::unique_ptr<Task>> prepareExpertDot(ResolvedCall call,
                                                  OnednnContext &context,
                                                  const ThreadTeam &team, bool) {
-  for (Operand *operand : {&call.operands[1], &call.operands[2], &call.zeros})
-    if (operand->constant)
-      context.readInPlace(*operand);
+  for (const Operand &operand : call.operands)
+    context.readInPlace(operand);
+  if (call.zeros)
+    context.readInPlace(*call.zeros);
   const std::vector<int64_t> &weights = call.operands[1].dims;
   const abi::PackedDot *packed = call.call->details_as_PackedDot();
   const rules::ExpertDotShape shape{

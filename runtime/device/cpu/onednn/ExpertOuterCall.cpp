@@ -52,12 +52,10 @@ private:
       for (int64_t tile : {int64_t(0), down.count() - 1})
         for (bool adds : {false, true}) {
           const int64_t height = down.size(tile);
-          ThreadProduct each;
-          each.lhs = {height, depth, 1, height};
-          each.rhs = {depth, shape.depth, shape.depth, 1};
-          each.result = {height, shape.depth, shape.depth, 1};
-          each.adds = adds;
-          products.push_back(std::move(each));
+          products.push_back({{height, depth, 1, height},
+                              {depth, shape.depth, shape.depth, 1},
+                              {height, shape.depth, shape.depth, 1},
+                              adds});
         }
     return products;
   }
@@ -91,7 +89,7 @@ private:
                   floatBytes((*depth - count) * shape.depth));
       const size_t number = 4 * static_cast<size_t>(depth - kDepths) +
                             2 * static_cast<size_t>(down.isLast(tile)) + adds;
-      if (!worker.multiply(number, left, right, out))
+      if (!multiply(worker, number, left, right, out))
         return false;
       next += count;
     }

@@ -8,7 +8,6 @@
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 
 namespace partita::runtime {
-namespace {
 
 std::vector<int64_t> denseStrides(const std::vector<int64_t> &dims,
                                   bool channels_last) {
@@ -28,8 +27,6 @@ std::vector<int64_t> denseStrides(const std::vector<int64_t> &dims,
   place(0);
   return strides;
 }
-
-} // namespace
 
 bool liesDensely(const Operand &operand, bool channels_last) {
   std::vector<int64_t> dense = denseStrides(operand.dims, channels_last);

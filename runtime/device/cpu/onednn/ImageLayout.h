@@ -12,6 +12,11 @@
 
 namespace partita::runtime {
 
+/// The strides of dense images [N, C, spatial..], with the channels innermost
+/// or, if not `channels_last`, outside the spatial axes.
+std::vector<int64_t> denseStrides(const std::vector<int64_t> &dims,
+                                  bool channels_last);
+
 /// Whether an operand [N, C, spatial..] is dense with the channels innermost.
 /// If not `channels_last`: with the channels outside the spatial axes. Axes of
 /// extent 1 may have any stride, so both can be true.

@@ -20,30 +20,27 @@ resolveCall(const abi::Call &call,
   resolved.call = &call;
   for (const abi::View *view : *call.operands())
     resolved.operands.push_back(resolve(*view));
-  auto optional = [&](const abi::View *view, bool &present, Operand &operand) {
-    present = view != nullptr;
-    if (present)
+  auto optional = [&](const abi::View *view, std::optional<Operand> &operand) {
+    if (view)
       operand = resolve(*view);
   };
   if (const abi::Conv *conv = call.details_as_Conv())
-    optional(conv->bias(), resolved.has_bias, resolved.bias);
+    optional(conv->bias(), resolved.bias);
   if (const abi::Attention *attention = call.details_as_Attention()) {
-    optional(attention->mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
-    optional(attention->mask_add(), resolved.has_mask_add, resolved.mask_add);
+    optional(attention->mask_mul(), resolved.mask_mul);
+    optional(attention->mask_add(), resolved.mask_add);
   }
   if (const abi::PackedDot *packed = call.details_as_PackedDot()) {
-    optional(packed->zeros(), resolved.has_zeros, resolved.zeros);
-    optional(packed->experts(), resolved.has_experts, resolved.experts);
+    optional(packed->zeros(), resolved.zeros);
+    optional(packed->experts(), resolved.experts);
   }
-  if (const abi::Recurrent *layer = call.details_as_Recurrent())
-    for (auto [view, to] :
-         {std::pair(layer->lengths(), &resolved.lengths),
-          std::pair(layer->initial(), &resolved.initial),
-          std::pair(layer->initial_cell(), &resolved.initial_cell),
-          std::pair(layer->peepholes(), &resolved.peepholes),
-          std::pair(layer->hidden_bias(), &resolved.hidden_bias)})
-      if (view)
-        *to = resolve(*view);
+  if (const abi::Recurrent *layer = call.details_as_Recurrent()) {
+    optional(layer->lengths(), resolved.lengths);
+    optional(layer->initial(), resolved.initial);
+    optional(layer->initial_cell(), resolved.initial_cell);
+    optional(layer->peepholes(), resolved.peepholes);
+    optional(layer->hidden_bias(), resolved.hidden_bias);
+  }
   if (call.post_ops())
     for (const abi::PostOp *post : *call.post_ops()) {
       PostOperation operation;
@@ -62,11 +59,9 @@ resolveCall(const abi::Call &call,
 void CallTask::visitAddresses(const AddressVisitor &visit) {
   for (Operand &operand : call.operands)
     visit(&operand.data);
-  for (Operand *operand :
-       {&call.bias, &call.mask_mul, &call.mask_add, &call.zeros, &call.experts})
-    visit(&operand->data);
   for (std::optional<Operand> *operand :
-       {&call.lengths, &call.initial, &call.initial_cell, &call.peepholes,
+       {&call.bias, &call.mask_mul, &call.mask_add, &call.zeros, &call.experts,
+        &call.lengths, &call.initial, &call.initial_cell, &call.peepholes,
         &call.hidden_bias})
     if (*operand)
       visit(&(*operand)->data);
@@ -74,16 +69,18 @@ void CallTask::visitAddresses(const AddressVisitor &visit) {
 
 namespace {
 
-rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,
-                         abi::DType right) {
+rules::CallShape shapeOf(const abi::Call &call,
+                         const std::vector<Operand> &operands) {
   rules::CallShape shape;
   shape.kind = call.kind();
-  shape.operands.assign(operands.begin(), operands.end());
+  for (const Operand &operand : operands)
+    shape.operands.push_back(operand.dims);
+  const abi::DType right = operands[operands.size() > 1 ? 1 : 0].type;
   shape.integers = elementBytes(right) == 1;
   shape.halves = right == abi::DType::bf16;
   if (const abi::Conv *conv = call.details_as_Conv()) {
     shape.groups = conv->groups();
-    shape.winograd = conv->winograd() && operands[0].size() == 4;
+    shape.winograd = conv->winograd() && operands[0].rank() == 4;
   }
   if (const abi::Recurrent *layer = call.details_as_Recurrent())
     shape.resets_first =
@@ -91,6 +88,10 @@ rules::CallShape shapeOf(const abi::Call &call, const Extents &operands,
   if (const abi::PackedDot *packed = call.details_as_PackedDot())
     shape.bits = packed->bits();
   return shape;
+}
+
+bool hasConstantWeights(const std::vector<Operand> &operands) {
+  return operands.size() > 1 && operands[1].constant;
 }
 
 rules::Strided stridesOf(const abi::View &view) {
@@ -125,9 +126,10 @@ Status checkPostOps(const abi::Call &call) {
 
 } // namespace
 
-int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
-                      abi::DType right, bool constant_weights) {
-  return rules::workspaceRoom(shapeOf(call, operands, right), constant_weights);
+int64_t workspaceRoom(const abi::Call &call,
+                      const std::vector<Operand> &operands) {
+  return rules::workspaceRoom(shapeOf(call, operands),
+                              hasConstantWeights(operands));
 }
 
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
@@ -142,17 +144,13 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
     return Status::error(std::string("the library computes with no ") +
                          abi::EnumNameDType(call.operands.front().type) +
                          ": compile the model for this kind of device");
-  Extents operands;
-  for (const Operand &operand : call.operands)
-    operands.push_back(operand.dims);
-  const bool constant = call.operands.size() > 1 && call.operands[1].constant;
-  const rules::CallShape shape = shapeOf(
-      *call.call, operands,
-      call.operands.size() > 1 ? call.operands[1].type : abi::DType::f32);
   // The plan has room for weights that are known now; the compiler counts by
   // the same rules.
-  context.beginCall(pack && constant ? rules::packedRoom(shape).value_or(0) : 0,
-                    rules::workspaceRoom(shape, constant));
+  context.beginCall(
+      pack && hasConstantWeights(call.operands)
+          ? rules::packedRoom(shapeOf(*call.call, call.operands)).value_or(0)
+          : 0,
+      workspaceRoom(*call.call, call.operands));
   switch (call.call->kind()) {
 #define PARTITA_CALL(kind, name)                                               \
   case abi::CallKind::kind:                                                    \

@@ -19,6 +19,9 @@
 
 namespace partita::runtime {
 
+struct PackedFunctions;
+struct PackedRows;
+
 /// A post-op with the address of its operand.
 struct PostOperation {
   abi::PostOpKind kind = abi::PostOpKind::relu;
@@ -33,11 +36,9 @@ struct ResolvedCall {
   const abi::Call *call = nullptr;
   std::vector<Operand> operands;
   std::vector<PostOperation> post_ops;
-  bool has_bias = false, has_mask_mul = false, has_mask_add = false,
-       has_zeros = false, has_experts = false;
-  Operand bias, mask_mul, mask_add, zeros, experts;
-  // The views of a recurrent layer. The elements of `lengths` are i32.
-  std::optional<Operand> lengths, initial, initial_cell, peepholes, hidden_bias;
+  // What not every call has. The elements of `lengths` are i32.
+  std::optional<Operand> bias, mask_mul, mask_add, zeros, experts, lengths,
+      initial, initial_cell, peepholes, hidden_bias;
 
   Operand &result() { return operands.back(); }
 };
@@ -58,14 +59,11 @@ protected:
   ResolvedCall call;
 };
 
-/// The extents of each operand of a call, and of its result.
-using Extents = std::vector<std::vector<int64_t>>;
-
 /// The bytes of scratch on each core that the plan has for this call beyond
 /// what it has for every call. The compiler counts by the same rules. The plan
-/// verifier has checked the call. `right`: the type of the second operand.
-int64_t workspaceRoom(const abi::Call &call, const Extents &operands,
-                      abi::DType right, bool constant_weights);
+/// verifier has checked the call.
+int64_t workspaceRoom(const abi::Call &call,
+                      const std::vector<Operand> &operands);
 
 /// Creates primitives and packs constant weights. Without `pack`, operands stay
 /// in their own layout: the load program uses its operands only once. Must run
@@ -104,6 +102,12 @@ prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
 Expected<std::unique_ptr<Task>> prepareTiledWinograd(const ResolvedCall &call,
                                                      OnednnContext &context,
                                                      const ThreadTeam &team);
+
+/// The rows of a product's weights where they lie now, those of one expert
+/// after another, and the code for them. They are packed or, of an expert_dot,
+/// floats.
+PackedRows packedRows(const ResolvedCall &call);
+PackedFunctions packedFunctions(const ResolvedCall &call);
 
 /// Whether this processor has instructions that multiply bf16.
 bool hasBrainProducts();

@@ -97,10 +97,20 @@ OnednnContext::create(const Room &room, PackedWeights &packs) {
     status =
         dnnl_stream_create(context->theStream.out(), context->theEngine.get(),
                            dnnl_stream_default_flags);
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN does not start: ") +
-                         onednnText(status));
+  PARTITA_TRY(context->check(status, "oneDNN does not start"));
   return context;
+}
+
+dnnl_memory_desc_t queryDesc(const OwnedPrimitiveDesc &desc,
+                             dnnl_query_t what) {
+  const dnnl_memory_desc_t *found =
+      dnnl_primitive_desc_query_md(desc.get(), what, 0);
+  return found ? *found : dnnl_memory_desc_t();
+}
+
+size_t scratchBytes(const OwnedPrimitiveDesc &desc) {
+  const dnnl_memory_desc_t scratch = queryDesc(desc, dnnl_query_scratchpad_md);
+  return dnnl_memory_desc_get_size(&scratch);
 }
 
 static std::string_view nameOf(const OwnedPrimitiveDesc &desc) {
@@ -155,16 +165,12 @@ dnnl_status_t OnednnContext::chooseNamed(
   while (status == dnnl_success) {
     OwnedPrimitiveDesc found;
     *found.out() = dnnl_primitive_desc_iterator_fetch(each.get());
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(found.get(), dnnl_query_scratchpad_md, 0);
-    auto bytes =
-        static_cast<int64_t>(scratch ? dnnl_memory_desc_get_size(scratch) : 0);
     const int64_t more = getRoom ? getRoom(found) : 0;
     if (more < 0 || (!name.empty() && nameOf(found) != name)) {
       status = dnnl_primitive_desc_iterator_next(each.get());
       continue;
     }
-    bytes += more;
+    const int64_t bytes = static_cast<int64_t>(scratchBytes(found)) + more;
     // Not its reference code in place of what has no room: it is a hundred
     // times slower.
     if (bytes <= most && !(refused && isReference(found))) {
@@ -179,26 +185,31 @@ dnnl_status_t OnednnContext::chooseNamed(
   return refused ? dnnl_unimplemented : status;
 }
 
-std::string OnednnContext::reason(dnnl_status_t status) const {
+Status OnednnContext::check(dnnl_status_t status,
+                            const std::string &what) const {
+  if (status == dnnl_success)
+    return Status();
   if (!refused || status != dnnl_unimplemented)
-    return onednnText(status);
+    return Status::error(what + ": " + onednnText(status));
   const int64_t threads = omp_get_max_threads();
   const int64_t each = (refused + threads - 1) / threads;
-  return "it needs " + std::to_string(each) +
-         " bytes of scratch on each core, and the plan has " +
-         std::to_string(call_workspace) +
-         "; compile the model again with --workspace " +
-         std::to_string((each >> 20) + 1);
+  return Status::error(what + ": it needs " + std::to_string(each) +
+                       " bytes of scratch on each core, and the plan has " +
+                       std::to_string(call_workspace) +
+                       "; compile the model again with --workspace " +
+                       std::to_string((each >> 20) + 1));
 }
 
 Status OnednnContext::memory(const dnnl_memory_desc_t &desc, void *data,
                              OwnedMemory &out) {
-  dnnl_status_t status =
-      dnnl_memory_create(out.out(), &desc, theEngine.get(), data);
-  if (status == dnnl_success)
-    return Status();
-  return Status::error(std::string("oneDNN takes no such memory: ") +
-                       onednnText(status));
+  return check(dnnl_memory_create(out.out(), &desc, theEngine.get(), data),
+               "oneDNN takes no such memory");
+}
+
+Status OnednnContext::makeStream(OwnedStream &out) const {
+  return check(
+      dnnl_stream_create(out.out(), theEngine.get(), dnnl_stream_default_flags),
+      "oneDNN makes no stream for a thread");
 }
 
 Expected<float *> OnednnContext::packed(const Operand &operand,
@@ -231,11 +242,7 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
                                                       theStream.get(), 2, args);
                     if (status == dnnl_success)
                       status = dnnl_stream_wait(theStream.get());
-                    if (status != dnnl_success)
-                      return Status::error(
-                          std::string("oneDNN cannot pack these weights: ") +
-                          onednnText(status));
-                    return Status();
+                    return check(status, "oneDNN cannot pack these weights");
                   });
 }
 

@@ -86,6 +86,12 @@ bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix);
 /// Whether the library would use its reference code.
 bool isReference(const OwnedPrimitiveDesc &desc);
 
+/// What an implementation says of one of its arguments; of no bytes, if it has
+/// no such argument.
+dnnl_memory_desc_t queryDesc(const OwnedPrimitiveDesc &desc, dnnl_query_t what);
+/// The bytes of its scratch.
+size_t scratchBytes(const OwnedPrimitiveDesc &desc);
+
 /// A text for a status of the library, e.g. "out of memory".
 const char *onednnText(dnnl_status_t status);
 
@@ -152,8 +158,9 @@ public:
   /// Whether the last `choose` failed only because an implementation had no
   /// room.
   bool lacksRoom() const { return refused > 0; }
-  /// Why `choose` or another call of the library failed.
-  std::string reason(dnnl_status_t status) const;
+  /// Fails with `what` and the reason if `choose` or another call of the
+  /// library has failed.
+  Status check(dnnl_status_t status, const std::string &what) const;
 
   dnnl_engine_t engine() const { return theEngine.get(); }
   dnnl_stream_t stream() const { return theStream.get(); }
@@ -197,8 +204,12 @@ public:
   void useTeam(const ThreadTeam &team) { loop_team = &team; }
   const ThreadTeam *team() const { return loop_team; }
   const ThreadTeam *nanTeam() const { return nan_team; }
-  /// Notes that a call reads a constant operand in its plain layout.
-  void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
+  /// Notes that a call reads an operand, if it is constant, in its plain
+  /// layout.
+  void readInPlace(const Operand &operand) {
+    if (operand.constant)
+      in_place.insert(operand.data);
+  }
   bool isReadInPlace(const void *data) const { return in_place.count(data); }
   /// Whether a constant operand was reordered and no call reads its plain
   /// bytes.
@@ -209,6 +220,8 @@ public:
   }
 
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
+  /// Makes a stream for a thread that runs primitives by itself.
+  Status makeStream(OwnedStream &out) const;
 
 private:
   explicit OnednnContext(PackedWeights &packs) : packs(packs) {}

@@ -14,35 +14,51 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/BestLevel.h"
-#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/simd/PackedRows.h"
 
 #include <algorithm>
 
 namespace partita::runtime {
+
+PackedRows packedRows(const ResolvedCall &call) {
+  const Operand &weights = call.operands[1];
+  PackedRows rows;
+  rows.numbers = reinterpret_cast<const uint8_t *>(weights.data);
+  rows.bytes = weights.dims.back();
+  if (call.call->details_as_PackedDot()) {
+    rows.blocks = weights.dims[weights.dims.size() - 2];
+    rows.scales = call.operands[2].data;
+    rows.zeros = call.zeros ? call.zeros->data : nullptr;
+  } else {
+    rows.blocks = 1;
+    rows.bytes *= static_cast<int64_t>(sizeof(float));
+  }
+  return rows;
+}
+
+PackedFunctions packedFunctions(const ResolvedCall &call) {
+  constexpr int64_t kFloatBits = 32;
+  const abi::PackedDot *packed = call.call->details_as_PackedDot();
+  return atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
+                     packedFunctionsV4)(packed ? packed->bits() : kFloatBits);
+}
+
 namespace {
 
 /// x[M, K] . weights[N, K]^T = result[M, N].
 struct Product {
-  explicit Product(ResolvedCall &call) : call(call) {
-    const abi::PackedDot &details = *call.call->details_as_PackedDot();
-    functions = atBestLevel(packedFunctionsBaseline, packedFunctionsV3,
-                            packedFunctionsV4)(details.bits());
+  explicit Product(ResolvedCall &call)
+      : call(call), functions(packedFunctions(call)) {
+    const PackedRows weights = packedRows(call);
     rows = call.operands[0].dims[0];
     depth = call.operands[0].dims[1];
     columns = call.result().dims[1];
-    weights.blocks = call.operands[1].dims[1];
-    weights.bytes = call.operands[1].dims[2];
-    padded = weights.blocks * weights.bytes * 8 / details.bits();
+    padded = weights.blocks * weights.bytes * 8 /
+             call.call->details_as_PackedDot()->bits();
   }
 
-  /// Operands may have moved since the last run.
-  void readAddresses() {
-    weights.numbers = reinterpret_cast<uint8_t *>(call.operands[1].data);
-    weights.scales = call.operands[2].data;
-    weights.zeros = call.has_zeros ? call.zeros.data : nullptr;
-  }
   float *x(int64_t row) const { return call.operands[0].data + row * depth; }
   float *result(int64_t row) const {
     return call.operands.back().data + row * columns;
@@ -50,7 +66,6 @@ struct Product {
 
   ResolvedCall &call;
   PackedFunctions functions;
-  PackedRows weights;
   int64_t rows, depth, columns;
   int64_t padded; ///< numbers in a row of weights
 };
@@ -61,12 +76,15 @@ public:
       : CallTask(std::move(resolved)), product(call), team(team) {}
 
   bool run() override {
-    product.readAddresses();
+    PackedProduct part;
+    part.weights = packedRows(call);
+    part.step = product.columns;
     for (int64_t row = 0; row < product.rows; ++row)
-      product.functions.arrange(product.weights, product.x(row), product.depth,
+      product.functions.arrange(part.weights, product.x(row), product.depth,
                                 arranged + row * product.padded);
-    team.split(product.columns, std::max<int64_t>(kGrain / product.padded, 1),
-               [&](int, int64_t begin, int64_t end) { multiply(begin, end); });
+    team.split(
+        product.columns, std::max<int64_t>(kGrain / product.padded, 1),
+        [&](int, int64_t begin, int64_t end) { multiply(part, begin, end); });
     return true;
   }
   size_t scratchBytes() const override {
@@ -80,12 +98,9 @@ private:
   /// Fewer weights than this are not worth waking another thread.
   static constexpr int64_t kGrain = 32 << 10;
 
-  void multiply(int64_t begin, int64_t end) const {
-    PackedProduct part;
-    part.weights = product.weights;
+  void multiply(PackedProduct part, int64_t begin, int64_t end) const {
     part.begin = begin;
     part.end = end;
-    part.step = product.columns;
     for (int64_t row = 0; row < product.rows; row += kFewVectors) {
       part.vectors = arranged + row * product.padded;
       part.count = std::min(product.rows - row, kFewVectors);
@@ -116,11 +131,6 @@ public:
         down.count() * across.count(), "this product with packed weights");
   }
 
-  bool run() override {
-    product.readAddresses();
-    return ThreadProductTask::run();
-  }
-
 private:
   /// Of whole tiles and the last ones: by rows, then by columns.
   std::vector<ThreadProduct> describeProducts() const {
@@ -128,11 +138,9 @@ private:
     for (int64_t row : {int64_t(0), down.count() - 1})
       for (int64_t column : {int64_t(0), across.count() - 1}) {
         const int64_t height = down.size(row), width = across.size(column);
-        ThreadProduct each;
-        each.lhs = {height, product.depth, product.depth, 1};
-        each.rhs = {product.depth, width, tiles.step, 1};
-        each.result = {height, width, product.columns, 1};
-        products.push_back(std::move(each));
+        products.push_back({{height, product.depth, product.depth, 1},
+                            {product.depth, width, tiles.step, 1},
+                            {height, width, product.columns, 1}});
       }
     return products;
   }
@@ -140,13 +148,13 @@ private:
   bool runPart(Worker &worker, int64_t index) override {
     const int64_t row = index / across.count(), column = index % across.count(),
                   begin = column * across.part;
-    product.functions.unpack(product.weights, begin,
+    product.functions.unpack(packedRows(call), begin,
                              begin + across.size(column), worker.scratch(),
                              tiles.step);
     const size_t number =
         2 * size_t(down.isLast(row)) + size_t(across.isLast(column));
-    return worker.multiply(number, product.x(row * down.part), worker.scratch(),
-                           product.result(row * down.part) + begin);
+    return multiply(worker, number, product.x(row * down.part),
+                    worker.scratch(), product.result(row * down.part) + begin);
   }
 
   Product product;
@@ -160,11 +168,12 @@ Expected<std::unique_ptr<Task>> preparePackedDot(ResolvedCall call,
                                                  OnednnContext &context,
                                                  const ThreadTeam &team,
                                                  bool pack) {
-  if (call.has_experts)
+  if (call.experts)
     return prepareExpertDot(std::move(call), context, team, pack);
-  for (Operand *operand : {&call.operands[1], &call.operands[2], &call.zeros})
-    if (operand->constant)
-      context.readInPlace(*operand);
+  for (const Operand &operand : call.operands)
+    context.readInPlace(operand);
+  if (call.zeros)
+    context.readInPlace(*call.zeros);
   if (call.operands[0].dims[0] <= rules::kFewRows)
     return std::unique_ptr<Task>(
         std::make_unique<FewRows>(std::move(call), team));

@@ -74,9 +74,7 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
           return isNamed(each, "jit:sse41") ? 0 : -1;
         }) == dnnl_success)
       desc = std::move(sse);
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN does not take this pooling: ") +
-                         context.reason(status));
+  PARTITA_TRY(context.check(status, "oneDNN does not take this pooling"));
   auto task = PARTITA_TRY(PrimitiveTask::create(context, desc));
   std::vector<PrimitiveTask::Argument> arguments = {
       {DNNL_ARG_SRC, src, input.data}, {DNNL_ARG_DST, dst, result.data}};

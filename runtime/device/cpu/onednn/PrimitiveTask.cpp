@@ -48,15 +48,12 @@ Expected<std::unique_ptr<PrimitiveTask>>
 PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
   auto task = std::make_unique<PrimitiveTask>();
   task->stream = context.stream();
-  dnnl_status_t status = createPrimitive(task->primitive, desc);
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN cannot prepare it: ") +
-                         context.reason(status));
-  const dnnl_memory_desc_t *scratch =
-      dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
-  task->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+  PARTITA_TRY(context.check(createPrimitive(task->primitive, desc),
+                            "oneDNN cannot prepare it"));
+  task->scratch_bytes = runtime::scratchBytes(desc);
   if (task->scratch_bytes)
-    PARTITA_TRY(context.memory(*scratch, DNNL_MEMORY_NONE, task->scratchpad));
+    PARTITA_TRY(context.memory(queryDesc(desc, dnnl_query_scratchpad_md),
+                               DNNL_MEMORY_NONE, task->scratchpad));
   return task;
 }
 
@@ -90,24 +87,17 @@ void PrimitiveTask::useScratch(uint8_t *data) {
 }
 
 uint8_t *AddressPlace::get() const {
-  if (bytes)
-    return *bytes;
-  if (floats)
-    return reinterpret_cast<uint8_t *>(*floats);
-  if (pointer)
-    return static_cast<uint8_t *>(*pointer);
   void *address = nullptr;
-  dnnl_memory_get_data_handle(memory, &address);
+  if (pointer)
+    std::memcpy(&address, pointer, sizeof address);
+  else
+    dnnl_memory_get_data_handle(memory, &address);
   return static_cast<uint8_t *>(address);
 }
 
 void AddressPlace::set(uint8_t *address) const {
-  if (bytes)
-    *bytes = address;
-  else if (floats)
-    *floats = reinterpret_cast<float *>(address);
-  else if (pointer)
-    *pointer = address;
+  if (pointer)
+    std::memcpy(pointer, &address, sizeof address);
   else
     dnnl_memory_set_data_handle(memory, address);
 }
@@ -154,12 +144,11 @@ Status makeAttributes(
 /// Whether a result has one element a channel: the library then takes an
 /// operand of one a channel for one of the result's own form, or the other way.
 static bool hasOnePixel(const OwnedPrimitiveDesc &desc) {
-  const dnnl_memory_desc_t *result =
-      dnnl_primitive_desc_query_md(desc.get(), dnnl_query_dst_md, 0);
-  for (int i = 0; result && i < result->ndims; ++i)
-    if (i != 1 && result->dims[i] != 1)
+  const dnnl_memory_desc_t result = queryDesc(desc, dnnl_query_dst_md);
+  for (int i = 0; i < result.ndims; ++i)
+    if (i != 1 && result.dims[i] != 1)
       return false;
-  return result != nullptr;
+  return result.ndims > 0;
 }
 
 bool computesRightly(const OwnedPrimitiveDesc &desc,
@@ -206,10 +195,8 @@ Status chooseProduct(OnednnContext &context, const dnnl_memory_desc_t &left,
       dnnl_matmul_desc_init(&op, &left, &right, nullptr, &result);
   if (status == dnnl_success)
     status = context.choose(&op, attr, desc);
-  if (status == dnnl_success)
-    return Status();
-  return Status::error(std::string("oneDNN does not take the products of ") +
-                       owner + ": " + context.reason(status));
+  return context.check(
+      status, std::string("oneDNN does not take the products of ") + owner);
 }
 
 namespace {
@@ -247,9 +234,7 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
       return Status::error("oneDNN would make -0 of negative numbers");
     arguments.push_back({DNNL_ARG_SRC, desc, result.data});
   }
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN does not take this post-op: ") +
-                         context.reason(status));
+  PARTITA_TRY(context.check(status, "oneDNN does not take this post-op"));
   auto task = PARTITA_TRY(PrimitiveTask::create(context, made));
   PARTITA_TRY(task->add(context, arguments));
   return std::unique_ptr<Task>(std::move(task));

@@ -110,8 +110,7 @@ struct StateProduct {
       std::swap(weights.dims[0], weights.dims[1]);
       std::swap(weights.strides[0], weights.strides[1]);
       if (choose(anyDesc({hidden, rows})).ok()) {
-        const dnnl_memory_desc_t right =
-            *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+        const dnnl_memory_desc_t right = queryDesc(desc, dnnl_query_weights_md);
         if (auto packed = context.packed(weights, plain, right)) {
           in_place = *packed == weights.data;
           return bind(right, *packed);

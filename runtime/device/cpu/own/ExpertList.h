@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_OWN_EXPERTLIST_H
 #define PARTITA_RUNTIME_DEVICE_CPU_OWN_EXPERTLIST_H
 
-#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>

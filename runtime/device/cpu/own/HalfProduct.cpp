@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/SmallFloats.h"
-#include "runtime/device/cpu/onednn/ThreadProduct.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 
 #include <algorithm>
 
@@ -101,18 +101,17 @@ private:
     auto sizeOf = [](const Parts &parts, bool last) {
       return parts.size(last ? parts.count() - 1 : 0);
     };
-    std::vector<ThreadProduct> products(16);
+    std::vector<ThreadProduct> products; // in the order of `numberOf`
     for (bool row : {false, true})
       for (bool column : {false, true})
         for (bool deep : {false, true})
           for (bool adds : {false, true}) {
-            ThreadProduct &each = products[numberOf(row, column, deep, adds)];
             const int64_t m = sizeOf(rows, row), n = sizeOf(columns, column),
                           k = sizeOf(depth, deep);
-            each.lhs = sideOf(0, 0).block(m, k, kRows, kDepth);
-            each.rhs = sideOf(1, 0).block(k, n, kDepth, kColumns);
-            each.result = {m, n, kColumns, 1};
-            each.adds = adds;
+            products.push_back({sideOf(0, 0).block(m, k, kRows, kDepth),
+                                sideOf(1, 0).block(k, n, kDepth, kColumns),
+                                {m, n, kColumns, 1},
+                                adds});
           }
     return products;
   }
@@ -139,10 +138,10 @@ private:
     for (int64_t k = 0; k < depth.count(); ++k) {
       const size_t which = numberOf(rows.isLast(row), columns.isLast(column),
                                     depth.isLast(k), k > 0);
-      const ThreadProduct &product = allProducts()[which];
+      const ThreadProduct &product = products[which];
       left.widen(row * kRows, k * kDepth, product.lhs, a);
       right.widen(k * kDepth, column * kColumns, product.rhs, b);
-      if (!worker.multiply(which, a, b, sums))
+      if (!multiply(worker, which, a, b, sums))
         return false;
     }
     const int64_t height = rows.size(row), width = columns.size(column);
@@ -176,8 +175,7 @@ Expected<std::unique_ptr<Task>> prepareBrainDot(ResolvedCall call,
                                                 OnednnContext &context,
                                                 const ThreadTeam &team) {
   for (Operand *operand : {&call.operands[0], &call.operands[1]})
-    if (operand->constant)
-      context.readInPlace(*operand);
+    context.readInPlace(*operand);
   auto task = std::make_unique<BrainDot>(std::move(call), team);
   PARTITA_TRY(task->prepare(context));
   return std::unique_ptr<Task>(std::move(task));

@@ -481,8 +481,7 @@ Expected<std::unique_ptr<Task>> checked(std::unique_ptr<Task> task,
                          " bytes of scratch, and the plan has " +
                          std::to_string(context.scratchRoom()) +
                          "; compile the model again with a larger --workspace");
-  if (weights.constant)
-    context.readInPlace(weights);
+  context.readInPlace(weights);
   return task;
 }
 

@@ -17,15 +17,13 @@
 
 #include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/ThreadTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "runtime/device/cpu/simd/TileRows.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <limits>
-#include <omp.h>
 
 namespace partita::runtime {
 namespace {
@@ -72,54 +70,47 @@ private:
   int64_t offset;
 };
 
-/// One of the matrix products, of `tiles` rows, for one thread.
-struct TileProduct {
+/// Makes one of the matrix products, of `tiles` rows. Its second argument is
+/// the filter.
+Status makeProduct(OnednnContext &context, int64_t tiles, int64_t inputs,
+                   int64_t outputs, ThreadPrimitive &product) {
+  const std::vector<int64_t> none = {0, 0}, ones = {1, 1};
+  auto describe = [&](int64_t channels) {
+    const std::vector<int64_t> dims = {1, channels, 1, tiles};
+    return stridedDesc(dims, denseStrides(dims, true));
+  };
+  const dnnl_memory_desc_t input = describe(inputs), result = describe(outputs),
+                           any = anyDesc({outputs, inputs, 1, 1});
+  OwnedAttr attr;
+  PARTITA_TRY(makeAttributes({}, {}, attr));
   OwnedPrimitiveDesc desc;
-  OwnedPrimitive primitive;
-  dnnl_memory_desc_t input, filter, result;
-
-  Status make(OnednnContext &context, int64_t tiles, int64_t inputs,
-              int64_t outputs) {
-    const std::vector<int64_t> none = {0, 0}, ones = {1, 1};
-    input = stridedDesc({1, inputs, 1, tiles},
-                        {inputs * tiles, 1, inputs * tiles, inputs});
-    result = stridedDesc({1, outputs, 1, tiles},
-                         {outputs * tiles, 1, outputs * tiles, outputs});
-    const dnnl_memory_desc_t any = anyDesc({outputs, inputs, 1, 1});
-    OwnedAttr attr;
-    PARTITA_TRY(makeAttributes({}, {}, attr));
-    dnnl_convolution_desc_t op;
-    dnnl_status_t status = dnnl_convolution_forward_desc_init(
-        &op, dnnl_forward_inference, dnnl_convolution_direct, &input, &any,
-        nullptr, &result, ones.data(), none.data(), none.data());
-    // All threads run it at once: it must need no scratch.
-    if (status == dnnl_success)
-      status = context.choose(
-          &op, attr, desc, [](const OwnedPrimitiveDesc &each) -> int64_t {
-            const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(
-                each.get(), dnnl_query_scratchpad_md, 0);
-            return isNamed(each, "jit_1x1:avx2") &&
-                           !(scratch && dnnl_memory_desc_get_size(scratch))
-                       ? 0
-                       : -1;
-          });
-    if (status == dnnl_success)
-      status = createPrimitive(primitive, desc);
-    if (status != dnnl_success)
-      return Status::error(onednnText(status));
-    filter =
-        *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
-    if (filter.format_kind != dnnl_blocked)
-      return Status::error("the library packs the filter in an unknown way");
-    return Status();
-  }
-};
+  dnnl_convolution_desc_t op;
+  dnnl_status_t status = dnnl_convolution_forward_desc_init(
+      &op, dnnl_forward_inference, dnnl_convolution_direct, &input, &any,
+      nullptr, &result, ones.data(), none.data(), none.data());
+  // All threads run it at once: it must need no scratch.
+  auto getRoom = [](const OwnedPrimitiveDesc &each) -> int64_t {
+    return isNamed(each, "jit_1x1:avx2") && !scratchBytes(each) ? 0 : -1;
+  };
+  if (status == dnnl_success)
+    status = context.choose(&op, attr, desc, getRoom);
+  constexpr const char *kWhat = "oneDNN does not take these tiles";
+  PARTITA_TRY(context.check(status, kWhat));
+  const dnnl_memory_desc_t filter = queryDesc(desc, dnnl_query_weights_md);
+  if (filter.format_kind != dnnl_blocked)
+    return Status::error("the library packs the filter in an unknown way");
+  return product.make(context, desc,
+                      {{DNNL_ARG_SRC, input},
+                       {DNNL_ARG_WEIGHTS, filter},
+                       {DNNL_ARG_DST, result}},
+                      kWhat);
+}
 
 class TiledWinograd final : public Task {
 public:
   TiledWinograd(const ResolvedCall &call, const ThreadTeam &team)
       : input(call.operands[0]), weights(call.operands[1]),
-        result(call.operands.back()), bias(call.bias), has_bias(call.has_bias),
+        result(call.operands.back()), bias(call.bias),
         top(call.call->details_as_Conv()->pads_low()->Get(0)),
         left(call.call->details_as_Conv()->pads_low()->Get(1)), team(team),
         functions(tileFunctions()) {
@@ -156,37 +147,21 @@ public:
   }
 
   Status prepare(OnednnContext &context) {
-    omp_set_num_threads(1);
-    Status status;
-    const int64_t last = tiles % block ? tiles % block : block;
-    for (int64_t count : {block, last})
-      if (status.ok() && (kinds.empty() || count != block)) {
-        kinds.emplace_back();
-        kinds.back().tiles = count;
-        status = kinds.back().product.make(context, count, inputs(), outputs());
-      }
-    omp_set_num_threads(team.size());
-    if (!status.ok())
-      return status;
-    const dnnl_memory_desc_t &filter = kinds[0].product.filter;
-    if (!dnnl_memory_desc_equal(&filter, &kinds.back().product.filter))
+    PARTITA_TRY(makeProducts(context));
+    const dnnl_memory_desc_t &filter = kinds[0].product.arguments[1].desc;
+    if (!dnnl_memory_desc_equal(&filter,
+                                &kinds.back().product.arguments[1].desc))
       return Status::error("the library packs a filter in two ways");
     auto packed = PARTITA_TRY(packFilter(context, filter));
-    const int64_t floats = static_cast<int64_t>(
-        dnnl_memory_desc_get_size(&filter) / sizeof(float));
-    for (Kind &kind : kinds) {
-      kind.arguments.resize(static_cast<size_t>(elements));
-      for (int64_t i = 0; i < elements; ++i)
-        PARTITA_TRY(kind.arguments[static_cast<size_t>(i)].make(
-            context, kind.product, packed + i * floats));
-    }
-    for (int i = 0; i < team.size(); ++i) {
-      OwnedStream stream;
-      if (dnnl_stream_create(stream.out(), context.engine(),
-                             dnnl_stream_default_flags) != dnnl_success)
-        return Status::error("oneDNN makes no stream for a thread");
-      streams.push_back(std::move(stream));
-    }
+    const size_t floats = dnnl_memory_desc_get_size(&filter) / sizeof(float);
+    for (Kind &kind : kinds)
+      for (size_t i = 0; i < static_cast<size_t>(elements); ++i) {
+        ThreadArguments &arguments = kind.arguments.emplace_back();
+        PARTITA_TRY(arguments.make(context, kind.product));
+        arguments.setAddress(1, packed + i * floats);
+      }
+    for (int i = 0; i < team.size(); ++i)
+      PARTITA_TRY(context.makeStream(streams.emplace_back()));
     zeros.assign(static_cast<size_t>(inputs()), 0.0f);
     return Status();
   }
@@ -218,17 +193,16 @@ public:
     products = reinterpret_cast<float *>(data + transformedBytes(inputs()));
     for (Kind &each : kinds)
       for (int64_t i = 0; i < elements; ++i) {
-        Arguments &arguments = each.arguments[static_cast<size_t>(i)];
-        dnnl_memory_set_data_handle(arguments.input.get(),
-                                    transformed + i * block * inputs());
-        dnnl_memory_set_data_handle(arguments.result.get(),
-                                    products + i * block * outputs());
+        ThreadArguments &arguments = each.arguments[static_cast<size_t>(i)];
+        arguments.setAddress(0, transformed + i * block * inputs());
+        arguments.setAddress(2, products + i * block * outputs());
       }
   }
   void visitAddresses(const AddressVisitor &visit) override {
     visit(&input.data);
     visit(&result.data);
-    visit(&bias.data);
+    if (bias)
+      visit(&bias->data);
   }
 
 private:
@@ -237,29 +211,21 @@ private:
   /// Fewer tiles are not worth waking another thread.
   static constexpr int64_t kLeastTiles = 2;
 
-  struct Arguments {
-    OwnedMemory input, filter, result;
-    std::array<dnnl_exec_arg_t, 3> list;
-
-    Status make(OnednnContext &context, const TileProduct &product,
-                float *data) {
-      for (auto [desc, address, memory] :
-           {std::tuple(&product.input, static_cast<void *>(nullptr), &input),
-            std::tuple(&product.filter, static_cast<void *>(data), &filter),
-            std::tuple(&product.result, static_cast<void *>(nullptr), &result)})
-        PARTITA_TRY(context.memory(*desc, address, *memory));
-      list = {{{DNNL_ARG_SRC, input.get()},
-               {DNNL_ARG_WEIGHTS, filter.get()},
-               {DNNL_ARG_DST, result.get()}}};
-      return Status();
-    }
-  };
   /// Blocks of one size.
   struct Kind {
-    int64_t tiles = 0;
-    TileProduct product;
-    std::vector<Arguments> arguments; ///< by element
+    ThreadPrimitive product;
+    std::vector<ThreadArguments> arguments; ///< by element
   };
+
+  /// Of whole blocks and, if it is smaller, the last one.
+  Status makeProducts(OnednnContext &context) {
+    const AloneInTeam alone(team);
+    for (int64_t count : {block, tiles % block})
+      if (count)
+        PARTITA_TRY(makeProduct(context, count, inputs(), outputs(),
+                                kinds.emplace_back().product));
+    return Status();
+  }
 
   int64_t inputs() const { return input.dims[1]; }
   int64_t outputs() const { return result.dims[1]; }
@@ -347,14 +313,10 @@ private:
   }
 
   void runProducts(int thread, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Arguments &arguments = kind->arguments[static_cast<size_t>(i)];
-      if (dnnl_primitive_execute(kind->product.primitive.get(),
-                                 streams[static_cast<size_t>(thread)].get(),
-                                 static_cast<int>(arguments.list.size()),
-                                 arguments.list.data()) != dnnl_success)
+    for (int64_t i = begin; i < end; ++i)
+      if (!kind->arguments[static_cast<size_t>(i)].run(
+              kind->product, streams[static_cast<size_t>(thread)]))
         failed.store(true, std::memory_order_relaxed);
-    }
   }
 
   void runOutput(int64_t begin, int64_t end) const {
@@ -363,7 +325,7 @@ private:
     tile.pixels = pixels;
     tile.channels = outputs();
     tile.step = block * tile.channels;
-    tile.bias = has_bias ? bias.data : nullptr;
+    tile.bias = bias ? bias->data : nullptr;
     tile.least = least;
     tile.most = most;
     auto *transform = side == 2 ? functions.output2 : functions.output4;
@@ -377,8 +339,8 @@ private:
     }
   }
 
-  Operand input, weights, result, bias;
-  const bool has_bias;
+  Operand input, weights, result;
+  std::optional<Operand> bias;
   const int64_t top, left; ///< pads
   const ThreadTeam &team;
   const TileFunctions functions;

@@ -1,4 +1,4 @@
-//===- ReorderedTask.h - A call with an operand in another order *- C++ -*-===//
+//===- Reordering.h - A call with an operand in another order ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDEREDTASK_H
-#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDEREDTASK_H
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDERING_H
+#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDERING_H
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 
@@ -36,4 +36,4 @@ reorderBefore(OnednnContext &context, const dnnl_memory_desc_t &from,
 
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDEREDTASK_H
+#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_REORDERING_H
