@@ -21,6 +21,16 @@
 #include <algorithm>
 
 namespace partita::runtime {
+
+void broadcastBatch(ResolvedCall &product) {
+  const std::vector<int64_t> &result = product.result().dims;
+  for (Operand *operand : {&product.operands[0], &product.operands[1]}) {
+    std::vector<int64_t> shape = operand->dims;
+    std::copy_n(result.begin(), result.size() - 2, shape.begin());
+    operand->broadcastTo(shape);
+  }
+}
+
 namespace {
 
 /// The operands of a product, all of one rank, result[B.., M, N].
@@ -30,7 +40,7 @@ public:
       : call(std::move(call)), context(context), pack(pack) {}
 
   Expected<std::unique_ptr<Task>> prepare() {
-    normalise();
+    broadcastBatch(call);
     if (!foldBatchIntoRows())
       joinBatchAxes();
     dropBatchAxesOfOne();
@@ -64,16 +74,6 @@ private:
     std::vector<Operand *> all = rowOperands();
     all.push_back(&rhs());
     return all;
-  }
-
-  /// Broadcasts by strides only.
-  void normalise() {
-    int batch = result().rank() - 2;
-    for (Operand *operand : {&lhs(), &rhs()}) {
-      std::vector<int64_t> shape = operand->dims;
-      std::copy_n(result().dims.begin(), batch, shape.begin());
-      operand->broadcastTo(shape);
-    }
   }
 
   static bool joins(const Operand &operand, int axis) {

@@ -81,6 +81,9 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
 #include "runtime/device/cpu/onednn/rules/Calls.def"
 #undef PARTITA_CALL
 
+/// Gives both sides of a product the batch axes of its result, by strides only.
+void broadcastBatch(ResolvedCall &product);
+
 /// Computes a product lhs[M, K] rhs[K, N] result[M, N] as a convolution of M
 /// pixels. The right side must be constant, and the bias, if any, a dense
 /// vector. Fails if the library has no fast code for that.

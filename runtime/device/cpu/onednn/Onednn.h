@@ -49,6 +49,17 @@ struct Operand {
         strides[i] = 0;
       }
   }
+  /// Elements from the begin to a place among those that the axes [first, last)
+  /// of `shape` have, which are counted along the last axis first.
+  int64_t offsetOf(const std::vector<int64_t> &shape, int first, int last,
+                   int64_t place) const {
+    int64_t offset = 0;
+    for (int axis = last - 1; axis >= first; --axis) {
+      offset += place % shape[axis] * strides[axis];
+      place /= shape[axis];
+    }
+    return offset;
+  }
 };
 
 /// A handle of the library, destroyed with its owner.

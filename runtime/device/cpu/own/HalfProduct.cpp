@@ -67,12 +67,7 @@ public:
         columns{at(2, batch + 1), kColumns}, depth{at(0, batch + 1), kDepth} {
     for (int axis = 0; axis < batch; ++axis)
       batches *= at(2, axis);
-    // Operands of one matrix for all batches.
-    for (Operand *operand : {&call.operands[0], &call.operands[1]}) {
-      std::vector<int64_t> shape = operand->dims;
-      std::copy_n(call.result().dims.begin(), batch, shape.begin());
-      operand->broadcastTo(shape);
-    }
+    broadcastBatch(call);
   }
 
   Status prepare(OnednnContext &context) {
@@ -119,11 +114,8 @@ private:
   /// An operand's matrix of the batch.
   Side sideOf(size_t operand, int64_t number) const {
     const Operand &all = call.operands[operand];
-    auto *data = reinterpret_cast<uint16_t *>(all.data);
-    for (int axis = batch - 1; axis >= 0; --axis) {
-      data += number % at(2, axis) * all.strides[size_t(axis)];
-      number /= at(2, axis);
-    }
+    auto *data = reinterpret_cast<uint16_t *>(all.data) +
+                 all.offsetOf(call.operands[2].dims, 0, batch, number);
     return {data, all.strides[size_t(batch)], all.strides[size_t(batch) + 1]};
   }
 

@@ -41,6 +41,10 @@ IntegerFunctions integerFunctions() {
   return best;
 }
 
+const uint8_t *bytesOf(const Operand &operand) {
+  return reinterpret_cast<const uint8_t *>(operand.data);
+}
+
 int16_t widened(const uint8_t *from, bool has_sign) {
   return has_sign ? int16_t(static_cast<int8_t>(*from)) : int16_t(*from);
 }
@@ -48,7 +52,7 @@ int16_t widened(const uint8_t *from, bool has_sign) {
 /// Products of rows, for each of several groups (of channels, or matrices of a
 /// batch): result(row, column) = sum over `depth` of left(row) * right(column).
 /// Rows of the left side go to threads.
-class IntegerRowsTask : public Task {
+class IntegerRowsTask : public CallTask {
 public:
   bool run() override {
     team.split(groups * rows, std::max<int64_t>(kGrain / columns, 1),
@@ -61,20 +65,10 @@ public:
     return static_cast<size_t>(team.size() * perThread());
   }
   void useScratch(uint8_t *data) override { scratch = data; }
-  void visitAddresses(const AddressVisitor &visit) override {
-    visit(&left_data);
-    visit(&right_data);
-    visit(&result_data);
-  }
 
 protected:
   IntegerRowsTask(const ResolvedCall &call, const ThreadTeam &team)
-      : team(team), left(call.operands[0]), right(call.operands[1]),
-        result(call.operands[2]),
-        left_data(reinterpret_cast<uint8_t *>(left.data)),
-        right_data(reinterpret_cast<uint8_t *>(right.data)),
-        result_data(reinterpret_cast<uint8_t *>(result.data)),
-        left_sign(left.type == abi::DType::i8) {}
+      : CallTask(call), team(team) {}
 
   void setShape(int64_t group_count, int64_t row_count, int64_t column_count,
                 int64_t depth_count, int64_t result_step) {
@@ -97,8 +91,11 @@ protected:
   virtual int32_t *resultAt(int64_t group, int64_t row,
                             int64_t column) const = 0;
 
-  void widenAll(const uint8_t *from, int64_t step, int64_t count, bool has_sign,
-                int16_t *to) const {
+  /// Of an operand, `count` elements from the one `first` on.
+  void widenAll(const Operand &operand, int64_t first, int64_t step,
+                int64_t count, int16_t *to) const {
+    const uint8_t *from = bytesOf(operand) + first;
+    const bool has_sign = operand.type == abi::DType::i8;
     if (step == 1)
       return functions.widen(from, count, has_sign, to);
     for (int64_t i = 0; i < count; ++i, from += step)
@@ -106,9 +103,8 @@ protected:
   }
 
   const ThreadTeam &team;
-  const Operand left, right, result;
-  uint8_t *left_data, *right_data, *result_data;
-  const bool left_sign;
+  const Operand &left = call.operands[0], &right = call.operands[1],
+                &result = call.operands[2];
   const IntegerFunctions functions = integerFunctions();
 
 private:
@@ -207,6 +203,7 @@ class IntegerDot final : public IntegerRowsTask {
 public:
   IntegerDot(const ResolvedCall &call, const ThreadTeam &team)
       : IntegerRowsTask(call, team) {
+    broadcastBatch(this->call);
     const int rank = result.rank();
     setShape(std::accumulate(result.dims.begin(), result.dims.end() - 2,
                              int64_t(1), std::multiplies<>()),
@@ -215,38 +212,26 @@ public:
   }
 
 private:
-  /// Elements from the operand's begin to that of a matrix.
-  static int64_t matrix(const Operand &operand, const Operand &result,
-                        int64_t group) {
-    int64_t at = 0;
-    for (int axis = result.rank() - 3; axis >= 0; --axis) {
-      if (operand.dims[axis] != 1)
-        at += group % result.dims[axis] * operand.strides[axis];
-      group /= result.dims[axis];
-    }
-    return at;
+  /// Elements from the operand's begin to [i, j] of a matrix.
+  int64_t offset(const Operand &operand, int64_t group, int64_t i,
+                 int64_t j) const {
+    const int batch = result.rank() - 2;
+    return operand.offsetOf(result.dims, 0, batch, group) +
+           i * operand.strides[batch] + j * operand.strides[batch + 1];
   }
   void readLeft(int64_t group, int64_t row, int64_t begin, int64_t end,
                 int16_t *to) const override {
-    const int last = left.rank() - 1;
-    const uint8_t *from =
-        left_data + matrix(left, result, group) + row * left.strides[last - 1];
-    const int64_t step = left.strides[last];
-    widenAll(from + begin * step, step, end - begin, left_sign, to);
+    widenAll(left, offset(left, group, row, begin), left.strides.back(),
+             end - begin, to);
   }
   void readRight(int64_t group, int64_t column, int64_t begin, int64_t end,
                  int16_t *to) const override {
-    const int last = right.rank() - 1;
-    const uint8_t *from = right_data + matrix(right, result, group) +
-                          column * right.strides[last];
-    const int64_t step = right.strides[last - 1];
-    widenAll(from + begin * step, step, end - begin, true, to);
+    widenAll(right, offset(right, group, begin, column),
+             right.strides[right.rank() - 2], end - begin, to);
   }
   int32_t *resultAt(int64_t group, int64_t row, int64_t column) const override {
-    const int last = result.rank() - 1;
-    return reinterpret_cast<int32_t *>(result_data) +
-           matrix(result, result, group) + row * result.strides[last - 1] +
-           column * result.strides[last];
+    return reinterpret_cast<int32_t *>(result.data) +
+           offset(result, group, row, column);
   }
 };
 
@@ -317,12 +302,7 @@ public:
     return place.offset + step.offset;
   }
   int64_t weightOffset(int64_t tap) const {
-    int64_t at = 0;
-    for (int axis = weights.rank() - 1; axis >= 2; --axis) {
-      at += tap % weights.dims[axis] * weights.strides[axis];
-      tap /= weights.dims[axis];
-    }
-    return at;
+    return weights.offsetOf(weights.dims, 2, weights.rank(), tap);
   }
 
 private:
@@ -359,18 +339,19 @@ private:
       if (at < 0)
         std::fill_n(to, last - first, int16_t(0));
       else
-        widenAll(left_data + at + (group * inputs + first) * left.strides[1],
-                 left.strides[1], last - first, left_sign, to);
+        widenAll(left, at + (group * inputs + first) * left.strides[1],
+                 left.strides[1], last - first, to);
       to += last - first;
     });
   }
   void readRight(int64_t group, int64_t column, int64_t begin, int64_t end,
                  int16_t *to) const override {
     forEachTap(begin, end, [&](int64_t tap, int64_t first, int64_t last) {
-      widenAll(right_data + windows.weightOffset(tap) +
+      widenAll(right,
+               windows.weightOffset(tap) +
                    (group * outputs + column) * right.strides[0] +
                    first * right.strides[1],
-               right.strides[1], last - first, true, to);
+               right.strides[1], last - first, to);
       to += last - first;
     });
   }
@@ -385,7 +366,7 @@ private:
     }
   }
   int32_t *resultAt(int64_t group, int64_t row, int64_t column) const override {
-    return reinterpret_cast<int32_t *>(result_data) +
+    return reinterpret_cast<int32_t *>(result.data) +
            windows.resultOffset(row) +
            (group * outputs + column) * result.strides[1];
   }
@@ -395,15 +376,11 @@ private:
 };
 
 /// One channel a group, channels innermost.
-class IntegerDepthwise final : public Task {
+class IntegerDepthwise final : public CallTask {
 public:
   IntegerDepthwise(const ResolvedCall &call, const ThreadTeam &team)
-      : team(team), weights(call.operands[1]), windows(call),
-        taps(windows.taps()), channels(call.operands[2].dims[1]),
-        has_sign(call.operands[0].type == abi::DType::i8),
-        input_data(reinterpret_cast<uint8_t *>(call.operands[0].data)),
-        weights_data(reinterpret_cast<uint8_t *>(call.operands[1].data)),
-        result_data(reinterpret_cast<uint8_t *>(call.operands[2].data)) {}
+      : CallTask(call), team(team), windows(call), taps(windows.taps()),
+        channels(call.operands[2].dims[1]) {}
 
   static bool takes(const ResolvedCall &call) {
     const Operand &x = call.operands[0], &weights = call.operands[1],
@@ -415,11 +392,13 @@ public:
 
   bool run() override {
     auto *wide = reinterpret_cast<int16_t *>(scratch);
+    const Operand &weights = call.operands[1];
     for (int64_t tap = 0; tap < taps; ++tap)
       for (int64_t c = 0; c < channels; ++c)
-        wide[tap * channels + c] = widened(
-            weights_data + windows.weightOffset(tap) + c * weights.strides[0],
-            true);
+        wide[tap * channels + c] =
+            widened(bytesOf(weights) + windows.weightOffset(tap) +
+                        c * weights.strides[0],
+                    true);
     team.split(windows.pixels(), std::max<int64_t>(kGrain / channels, 1),
                [&](int thread, int64_t begin, int64_t end) {
                  runPixels(thread, begin, end);
@@ -431,11 +410,6 @@ public:
                                team.size() * taps * int64_t(sizeof(void *)));
   }
   void useScratch(uint8_t *data) override { scratch = data; }
-  void visitAddresses(const AddressVisitor &visit) override {
-    visit(&input_data);
-    visit(&weights_data);
-    visit(&result_data);
-  }
 
 private:
   static constexpr int64_t kGrain = 16384; ///< results
@@ -450,26 +424,24 @@ private:
     pixel.weights = reinterpret_cast<const int16_t *>(scratch);
     pixel.taps = taps;
     pixel.channels = channels;
-    pixel.has_sign = has_sign;
+    pixel.has_sign = call.operands[0].type == abi::DType::i8;
     for (int64_t i = begin; i < end; ++i) {
       const Windows::Place place = windows.place(i);
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t at = windows.inputOffset(place, tap);
-        pixels[tap] = at < 0 ? nullptr : input_data + at;
+        pixels[tap] = at < 0 ? nullptr : bytesOf(call.operands[0]) + at;
       }
-      pixel.to =
-          reinterpret_cast<int32_t *>(result_data) + windows.resultOffset(i);
+      pixel.to = reinterpret_cast<int32_t *>(call.operands[2].data) +
+                 windows.resultOffset(i);
       functions.pixel(pixel);
     }
   }
 
   const ThreadTeam &team;
-  const Operand weights;
   const Windows windows;
   const int64_t taps, channels;
-  const bool has_sign;
   const IntegerFunctions functions = integerFunctions();
-  uint8_t *input_data, *weights_data, *result_data, *scratch = nullptr;
+  uint8_t *scratch = nullptr;
 };
 
 Expected<std::unique_ptr<Task>> checked(std::unique_ptr<Task> task,

@@ -41,16 +41,6 @@ void makeInnermost(Operand &operand, int axis) {
               operand.strides.begin() + axis + 1, operand.strides.end());
 }
 
-/// Where row `row` of all dimensions but the last begins.
-int64_t rowOffset(const Operand &shape, const Operand &operand, int64_t row) {
-  int64_t offset = 0;
-  for (int axis = shape.rank() - 2; axis >= 0; --axis) {
-    offset += row % shape.dims[axis] * operand.strides[axis];
-    row /= shape.dims[axis];
-  }
-  return offset;
-}
-
 class NanKeepingPostOp final : public Task {
 public:
   NanKeepingPostOp(const PostOperation &given, const Operand &to,
@@ -87,11 +77,17 @@ public:
   }
 
 private:
+  /// Where a row of all dimensions but the last begins.
+  float *rowOf(const Operand &operand, int64_t row) const {
+    return operand.data +
+           operand.offsetOf(result.dims, 0, result.rank() - 1, row);
+  }
+
   /// x = function(x, y) for each x of a row, and the y that lie `apart`; 0: one
   /// y for all of them.
   template <typename Function>
   void mapRow(int64_t row, const float *y, int64_t apart, Function function) {
-    float *x = result.data + rowOffset(result, result, row);
+    float *x = rowOf(result, row);
     const int64_t count = result.dims.back(), stride = result.strides.back();
     int64_t i = 0;
     if (stride == 1 && apart <= 1)
@@ -106,20 +102,19 @@ private:
   void computeRow(int64_t row) {
     constexpr float kZero = 0;
     auto larger = [](auto x, auto y) { return largerOf(x, y); };
+    auto smaller = [](auto x, auto y) { return smallerOf(x, y); };
     if (post.kind == Kind::relu)
       return mapRow(row, &kZero, 0, larger);
     if (post.kind == Kind::clip) {
       mapRow(row, &post.alpha, 0, larger);
-      return mapRow(row, &post.beta, 0,
-                    [](auto x, auto y) { return smallerOf(x, y); });
+      return mapRow(row, &post.beta, 0, smaller);
     }
-    const float *other =
-        post.operand.data + rowOffset(result, post.operand, row);
+    const float *other = rowOf(post.operand, row);
     const int64_t apart = post.operand.strides.back();
     if (post.kind == Kind::max)
       mapRow(row, other, apart, larger);
     else
-      mapRow(row, other, apart, [](auto x, auto y) { return smallerOf(x, y); });
+      mapRow(row, other, apart, smaller);
   }
 
   PostOperation post;
@@ -128,10 +123,10 @@ private:
   const ThreadTeam &team;
 };
 
-class NanKeepingPool final : public Task {
+class NanKeepingPool final : public CallTask {
 public:
-  NanKeepingPool(const ResolvedCall &call, const ThreadTeam &team)
-      : input(call.operands[0]), result(call.operands.back()), team(team) {
+  NanKeepingPool(const ResolvedCall &resolved, const ThreadTeam &team)
+      : CallTask(resolved), team(team) {
     // As three spatial dimensions, the first ones of one element.
     auto extend = [](Operand &operand) {
       while (operand.rank() < 5) {
@@ -159,10 +154,6 @@ public:
                    computeRow(row);
                });
     return true;
-  }
-  void visitAddresses(const AddressVisitor &visit) override {
-    visit(&input.data);
-    visit(&result.data);
   }
 
 private:
@@ -208,7 +199,7 @@ private:
     }
   }
 
-  Operand input, result;
+  Operand &input = call.operands[0], &result = call.operands.back();
   int64_t window[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1},
           pad[3] = {0, 0, 0};
   const ThreadTeam &team;

@@ -288,26 +288,19 @@ Expected<std::unique_ptr<Task>> prepareOrdered(ResolvedCall call,
                                                OnednnContext &,
                                                const ThreadTeam &team, bool) {
   std::unique_ptr<Task> task;
-  if (call.call->kind() == abi::CallKind::update_slice) {
+  const abi::DType type = call.operands[0].type;
+  if (call.call->kind() == abi::CallKind::update_slice)
     task = std::make_unique<UpdateSlice>(std::move(call), team);
-    return task;
-  }
-  switch (call.operands[0].type) {
-  case abi::DType::f32:
+  else if (type == abi::DType::f32)
     task = make<float>(std::move(call), team);
-    break;
-  case abi::DType::f64:
+  else if (type == abi::DType::f64)
     task = make<double>(std::move(call), team);
-    break;
-  case abi::DType::i32:
+  else if (type == abi::DType::i32)
     task = make<int32_t>(std::move(call), team);
-    break;
-  case abi::DType::i64:
+  else if (type == abi::DType::i64)
     task = make<int64_t>(std::move(call), team);
-    break;
-  default:
+  else
     return Status::error("elements of a type that this call does not take");
-  }
   return task;
 }
 
