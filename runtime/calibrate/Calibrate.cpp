@@ -116,7 +116,7 @@ private:
     return team.size() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   }
 
-  using At = std::vector<double>; ///< a point of a table
+  using At = std::vector<int64_t>; ///< a point of a table
 
   size_t addTable(RateTable table) {
     speeds.tables.push_back(std::move(table));
@@ -131,7 +131,7 @@ private:
     for (size_t value = 0; value < added.values.size(); ++value) {
       At at;
       for (size_t axis = 0; axis < added.axes.size(); ++axis)
-        at.push_back(added.coordinate(value, axis));
+        at.push_back(int64_t(added.coordinate(value, axis)));
       if (wanted(at))
         experiments.push_back({index, value, [at, measure](double budget) {
                                  return measure(at, budget);
@@ -168,8 +168,7 @@ private:
                         {"columns", {16, 64, 256, 768, 3072, 24576}},
                         {"depth", {16, 64, 256, 768, 3072}}}),
              fits, flops, [](CallProbe &probe, const At &at) {
-               return probe.dot(1, int64_t(at[0]), int64_t(at[1]),
-                                int64_t(at[2]), true);
+               return probe.dot(1, at[0], at[1], at[2], true);
              });
     addCalls(
         RateTable(key::kDotPlain, "GFLOP/s",
@@ -178,8 +177,7 @@ private:
                    {"depth", {16, 64, 256}}}),
         fits, [flops](const At &at) { return 8 * flops(at); },
         [](CallProbe &probe, const At &at) {
-          return probe.dot(8, int64_t(at[0]), int64_t(at[1]), int64_t(at[2]),
-                           false);
+          return probe.dot(8, at[0], at[1], at[2], false);
         });
   }
 
@@ -195,15 +193,16 @@ private:
                    {"out", {16, 64, 256}},
                    {"side", {7, 14, 28, 56, 112, 320}}}),
         [=](const At &at) {
-          double elements = (at[2] * at[1] * at[1] + at[3]) * at[4] * at[4] +
-                            at[0] * at[2] * at[3];
+          const int64_t elements =
+              (at[2] * at[1] * at[1] + at[3]) * at[4] * at[4] +
+              at[0] * at[2] * at[3];
           return flops(at) <= kMostFlops && elements <= kMostElements &&
                  (at[0] < 49 || at[2] <= 16);
         },
         flops,
         [](CallProbe &probe, const At &at) {
-          return probe.conv(int64_t(at[4]), int64_t(at[2]), int64_t(at[3]),
-                            int64_t(std::sqrt(at[0])), int64_t(at[1]), false);
+          return probe.conv(at[4], at[2], at[3], int64_t(std::sqrt(at[0])),
+                            at[1], false);
         });
     auto winogradFlops = [](const At &at) {
       return 18 * at[0] * at[1] * at[2] * at[2];
@@ -216,7 +215,7 @@ private:
         [=](const At &at) { return winogradFlops(at) <= 3 * kMostFlops; },
         winogradFlops,
         [](CallProbe &probe, const At &at) {
-          return probe.winograd(int64_t(at[2]), int64_t(at[0]), int64_t(at[1]));
+          return probe.winograd(at[2], at[0], at[1]);
         });
     addCalls(
         RateTable(key::kDepthwise, "GFLOP/s",
@@ -229,8 +228,8 @@ private:
         },
         [](const At &at) { return 2 * at[0] * at[2] * at[3] * at[3]; },
         [](CallProbe &probe, const At &at) {
-          return probe.conv(int64_t(at[3]), int64_t(at[2]), int64_t(at[2]),
-                            int64_t(std::sqrt(at[0])), int64_t(at[1]), true);
+          return probe.conv(at[3], at[2], at[2], int64_t(std::sqrt(at[0])),
+                            at[1], true);
         });
   }
 
@@ -243,8 +242,7 @@ private:
         [](const At &at) { return 5 * at[1] * at[2] * at[2] <= kMostElements; },
         [](const At &at) { return at[0] * at[1] * at[2] * at[2]; },
         [](CallProbe &probe, const At &at) {
-          return probe.pool(int64_t(at[2]), int64_t(at[1]),
-                            int64_t(std::sqrt(at[0])));
+          return probe.pool(at[2], at[1], int64_t(std::sqrt(at[0])));
         });
     const int64_t heads = 2 * team.size();
     addCalls(
@@ -254,11 +252,10 @@ private:
                    {"depth", {8, 32, 64, 128}}}),
         [](const At &) { return true; },
         [heads](const At &at) {
-          return double(heads) * at[0] * at[1] * (4 * at[2] + 25);
+          return heads * at[0] * at[1] * (4 * at[2] + 25);
         },
         [heads](CallProbe &probe, const At &at) {
-          return probe.attention(heads, int64_t(at[0]), int64_t(at[1]),
-                                 int64_t(at[2]));
+          return probe.attention(heads, at[0], at[1], at[2]);
         });
     addNumber(key::kInteger, "times as fast",
               [this](double budget) -> Expected<double> {
@@ -295,7 +292,7 @@ private:
 
   /// Elements a nanosecond of a loop over `count` elements, by all threads.
   template <typename Loop>
-  Expected<double> loopRate(int64_t count, double budget, const Loop &loop) {
+  double loopRate(int64_t count, double budget, const Loop &loop) {
     double ns = leastTime([&] { team.split(count, 1, loop); }, budget, clock());
     return double(count) / ns;
   }
@@ -319,31 +316,30 @@ private:
     ScoreFunction softmax = softmaxRows();
     addNumber(key::kExponential, "elements/ns", [=, this](double budget) {
       constexpr int64_t kColumns = 512;
-      Expected<double> rows = loopRate(count / kColumns, budget,
-                                       [=](int, int64_t begin, int64_t end) {
-                                         ScoreRows part;
-                                         part.scores = x + begin * kColumns;
-                                         part.rows = end - begin;
-                                         part.columns = kColumns;
-                                         softmax(part);
-                                       });
-      return *rows * kColumns;
+      const double rows = loopRate(count / kColumns, budget,
+                                   [=](int, int64_t begin, int64_t end) {
+                                     ScoreRows part;
+                                     part.scores = x + begin * kColumns;
+                                     part.rows = end - begin;
+                                     part.columns = kColumns;
+                                     softmax(part);
+                                   });
+      return rows * kColumns;
     });
     addNumber(key::kReordered, "elements/ns", [=, this](double budget) {
       constexpr int64_t kSide = 128;
-      Expected<double> squares =
+      const double squares =
           loopRate(count / (kSide * kSide), budget,
                    [=, this](int, int64_t begin, int64_t end) {
                      for (int64_t i = begin; i < end; ++i)
                        loops.transpose(x + i * kSide * kSide,
                                        y + i * kSide * kSide, kSide, kSide);
                    });
-      return *squares * kSide * kSide;
+      return squares * kSide * kSide;
     });
-    addNumber(key::kDispatch, "ns", [this](double budget) -> Expected<double> {
-      Expected<double> rate =
-          loopRate(team.size(), budget, [](int, int64_t, int64_t) {});
-      return team.size() / *rate;
+    addNumber(key::kDispatch, "ns", [this](double budget) {
+      return team.size() /
+             loopRate(team.size(), budget, [](int, int64_t, int64_t) {});
     });
   }
 
@@ -354,7 +350,7 @@ private:
     auto loop = [&](int thread, int64_t begin, int64_t end) {
       sums[size_t(thread) * 16] += loops.sum(data + begin, end - begin);
     };
-    return double(bytes / 4) / *loopRate(bytes / 4, budget, loop);
+    return double(bytes / 4) / loopRate(bytes / 4, budget, loop);
   }
 
   void addMemory() {
@@ -367,17 +363,17 @@ private:
                                          double(64 << 20), double(128 << 20)};
     auto all = [](const At &) { return true; };
     addTable(RateTable(key::kRead, "GB/s", {{"bytes", sizes}}), all,
-             [this](const At &at, double budget) -> Expected<double> {
-               return at[0] / readTime(int64_t(at[0]), 2 * budget);
+             [this](const At &at, double budget) {
+               return double(at[0]) / readTime(at[0], 2 * budget);
              });
     addTable(RateTable(key::kEviction, "ns/KiB", {{"bytes", rotated}}), all,
              [this](const At &at, double budget) {
-               return evictionTime(int64_t(at[0]) >> 20, budget);
+               return evictionTime(at[0] >> 20, budget);
              });
     addTable(RateTable(key::kCold, "ns/KiB",
                        {{"rows", {1, 16, 64, 256}}, {"bytes", rotated}}),
              all, [this](const At &at, double budget) {
-               return coldTime(int64_t(at[0]), int64_t(at[1]) >> 20, budget);
+               return coldTime(at[0], at[1] >> 20, budget);
              });
   }
 
@@ -450,98 +446,90 @@ private:
   double warm = 0;
 };
 
+double lowerQuartile(std::vector<double> &times) {
+  std::sort(times.begin(), times.end());
+  return times.empty() ? 0 : times[times.size() / 4];
+}
+
+/// From a device's `send` to the end of the other's `recv`, which waits for
+/// it; the sender has just written the bytes.
+double transferTime(const std::vector<int> &cores, int64_t bytes) {
+  constexpr int kRounds = 24;
+  LocalCommunicator comm({{0, 1, bytes}, {1, 0, 0}}, 1, 10, true);
+  std::vector<char> from(size_t(bytes), 1), to(size_t(bytes), 2);
+  std::atomic<double> sent = 0;
+  std::vector<double> times;
+  std::thread receiver([&] {
+    ThreadTeam team(1, {cores[1 % cores.size()]});
+    for (int round = 0; round < kRounds; ++round) {
+      if (!comm.recv(0, 0, to.data(), bytes).ok())
+        return;
+      times.push_back(nowNs() - sent.load());
+      if (!comm.send(1, 0, nullptr, 0).ok() || !comm.waitSent(1, 0).ok())
+        return;
+    }
+  });
+  std::thread sender([&] {
+    ThreadTeam team(1, {cores[0]});
+    for (int round = 0; round < kRounds; ++round) {
+      std::memset(from.data(), round, size_t(bytes));
+      sent = nowNs();
+      if (!comm.send(0, 0, from.data(), bytes).ok() ||
+          !comm.recv(1, 0, nullptr, 0).ok() || !comm.waitSent(0, 0).ok())
+        return;
+    }
+  });
+  receiver.join();
+  sender.join();
+  return lowerQuartile(times);
+}
+
+/// From the `start` of an all_reduce to the end of its `finish`, on devices
+/// that come to it together. Each of the two sends as many bytes as a tensor
+/// has.
+double collectiveTime(const std::vector<int> &cores, int64_t bytes) {
+  constexpr int kRounds = 48;
+  LocalCommunicator comm({}, 1, 10, true,
+                         {{CollectiveKind::all_reduce,
+                           Reduction::sum,
+                           abi::DType::f32,
+                           1,
+                           bytes / int64_t(sizeof(float)),
+                           {{0, 1}}}});
+  std::vector<double> times;
+  auto work = [&](int device) {
+    ThreadTeam team(1, {cores[size_t(device) % cores.size()]});
+    std::vector<float> tensor(size_t(bytes) / sizeof(float));
+    for (int round = 0; round < kRounds; ++round) {
+      const double begin = nowNs();
+      if (!comm.start(0, device, 0, tensor.data(), tensor.data()).ok() ||
+          !comm.finish(0, device, 0).ok())
+        return;
+      if (device == 0)
+        times.push_back(nowNs() - begin);
+    }
+  };
+  std::thread other(work, 1), one(work, 0);
+  other.join();
+  one.join();
+  return lowerQuartile(times);
+}
+
 /// How long values take from one device to another, and how long devices take
 /// to add up theirs.
-class CommCalibration {
-public:
-  explicit CommCalibration(const std::vector<int> &cores) : cores(cores) {}
-
-  void measure(TeamSpeeds &speeds) {
-    std::vector<double> sizes;
-    for (int64_t bytes = 64; bytes <= (int64_t(16) << 20); bytes *= 16)
-      sizes.push_back(double(bytes));
-    RateTable transfer(key::kTransfer, "ns", {{"bytes", sizes}}),
-        collective(key::kCollective, "ns", {{"bytes", sizes}});
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      transfer.values[i] = transferTime(int64_t(sizes[i]));
-      collective.values[i] = collectiveTime(int64_t(sizes[i]));
-    }
-    speeds.tables.push_back(std::move(transfer));
-    speeds.tables.push_back(std::move(collective));
+void measureTransfers(const std::vector<int> &cores, TeamSpeeds &speeds) {
+  std::vector<double> sizes;
+  for (int64_t bytes = 64; bytes <= (int64_t(16) << 20); bytes *= 16)
+    sizes.push_back(double(bytes));
+  RateTable transfer(key::kTransfer, "ns", {{"bytes", sizes}}),
+      collective(key::kCollective, "ns", {{"bytes", sizes}});
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    transfer.values[i] = transferTime(cores, int64_t(sizes[i]));
+    collective.values[i] = collectiveTime(cores, int64_t(sizes[i]));
   }
-
-private:
-  /// From a device's `send` to the end of the other's `recv`, which waits for
-  /// it; the sender has just written the bytes.
-  double transferTime(int64_t bytes) {
-    constexpr int kRounds = 24;
-    LocalCommunicator comm({{0, 1, bytes}, {1, 0, 0}}, 1, 10, true);
-    std::vector<char> from(size_t(bytes), 1), to(size_t(bytes), 2);
-    std::atomic<double> sent = 0;
-    std::vector<double> times;
-    std::thread receiver([&] {
-      ThreadTeam team(1, {cores[1 % cores.size()]});
-      for (int round = 0; round < kRounds; ++round) {
-        if (!comm.recv(0, 0, to.data(), bytes).ok())
-          return;
-        times.push_back(nowNs() - sent.load());
-        if (!comm.send(1, 0, nullptr, 0).ok() || !comm.waitSent(1, 0).ok())
-          return;
-      }
-    });
-    std::thread sender([&] {
-      ThreadTeam team(1, {cores[0]});
-      for (int round = 0; round < kRounds; ++round) {
-        std::memset(from.data(), round, size_t(bytes));
-        sent = nowNs();
-        if (!comm.send(0, 0, from.data(), bytes).ok() ||
-            !comm.recv(1, 0, nullptr, 0).ok() || !comm.waitSent(0, 0).ok())
-          return;
-      }
-    });
-    receiver.join();
-    sender.join();
-    return lowerQuartile(times);
-  }
-
-  /// From the `start` of an all_reduce to the end of its `finish`, on devices
-  /// that come to it together. Each of the two sends as many bytes as a tensor
-  /// has.
-  double collectiveTime(int64_t bytes) {
-    constexpr int kRounds = 48;
-    LocalCommunicator comm({}, 1, 10, true,
-                           {{CollectiveKind::all_reduce,
-                             Reduction::sum,
-                             abi::DType::f32,
-                             1,
-                             bytes / int64_t(sizeof(float)),
-                             {{0, 1}}}});
-    std::vector<double> times;
-    auto work = [&](int device) {
-      ThreadTeam team(1, {cores[size_t(device) % cores.size()]});
-      std::vector<float> tensor(size_t(bytes) / sizeof(float));
-      for (int round = 0; round < kRounds; ++round) {
-        const double begin = nowNs();
-        if (!comm.start(0, device, 0, tensor.data(), tensor.data()).ok() ||
-            !comm.finish(0, device, 0).ok())
-          return;
-        if (device == 0)
-          times.push_back(nowNs() - begin);
-      }
-    };
-    std::thread other(work, 1), one(work, 0);
-    other.join();
-    one.join();
-    return lowerQuartile(times);
-  }
-
-  static double lowerQuartile(std::vector<double> &times) {
-    std::sort(times.begin(), times.end());
-    return times.empty() ? 0 : times[times.size() / 4];
-  }
-
-  const std::vector<int> &cores;
-};
+  speeds.tables.push_back(std::move(transfer));
+  speeds.tables.push_back(std::move(collective));
+}
 
 /// What teams that work at the same time do to each other.
 struct Contention {
@@ -706,7 +694,7 @@ Expected<MachineSpeeds> calibrate(const CalibrateOptions &options) {
       compute.values[0] = contention.compute;
       memory.values[0] = contention.memory;
       cache.values[0] = contention.cache;
-      CommCalibration(cores).measure(speeds);
+      measureTransfers(cores, speeds);
     }
     speeds.tables.push_back(std::move(compute));
     speeds.tables.push_back(std::move(memory));

@@ -8,6 +8,7 @@
 #include "runtime/calibrate/CallProbe.h"
 
 #include "runtime/abi/Calls.h"
+#include "runtime/abi/PostOps.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 namespace partita::runtime {
@@ -116,33 +117,34 @@ Status CallProbe::dot(int64_t batch, int64_t rows, int64_t columns,
   if (post) {
     PostOperation operation;
     operation.kind = *post;
-    if (*post >= abi::PostOpKind::add && *post <= abi::PostOpKind::div)
+    if (abi::isBinary(*post))
       operation.operand = dense(dims(rows, columns));
     call.post_ops.push_back(std::move(operation));
   }
   return prepare(abi::CallKind::dot, std::move(call), 1, 1, 1);
 }
 
-Status CallProbe::winograd(int64_t side, int64_t in, int64_t out) {
+Status CallProbe::convolve(int64_t side, int64_t in, int64_t out,
+                           int64_t window, int64_t stride, int64_t groups,
+                           int64_t workspace) {
   ResolvedCall call;
-  call.operands = {image(in, side), dense({out, in, 3, 3}, true),
+  call.operands = {image(in, side * stride),
+                   dense({out, in / groups, window, window}, true),
                    image(out, side)};
   call.bias = dense({out});
   call.bias->constant = true;
-  return prepare(abi::CallKind::conv, std::move(call), 3, 1, 1,
-                 rules::winogradRoom({1, in, out, side, side}));
+  return prepare(abi::CallKind::conv, std::move(call), window, stride, groups,
+                 workspace);
+}
+
+Status CallProbe::winograd(int64_t side, int64_t in, int64_t out) {
+  return convolve(side, in, out, 3, 1, 1,
+                  rules::winogradRoom({1, in, out, side, side}));
 }
 
 Status CallProbe::conv(int64_t side, int64_t in, int64_t out, int64_t window,
                        int64_t stride, bool depthwise) {
-  ResolvedCall call;
-  call.operands = {image(in, side * stride),
-                   dense({out, depthwise ? 1 : in, window, window}, true),
-                   image(out, side)};
-  call.bias = dense({out});
-  call.bias->constant = true;
-  return prepare(abi::CallKind::conv, std::move(call), window, stride,
-                 depthwise ? in : 1);
+  return convolve(side, in, out, window, stride, depthwise ? in : 1);
 }
 
 Status CallProbe::pool(int64_t side, int64_t channels, int64_t window) {

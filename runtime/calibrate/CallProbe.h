@@ -50,6 +50,8 @@ private:
   float *take(int64_t elements);
   Operand dense(std::vector<int64_t> dims, bool constant = false);
   Operand image(int64_t channels, int64_t side);
+  Status convolve(int64_t side, int64_t in, int64_t out, int64_t window,
+                  int64_t stride, int64_t groups, int64_t workspace = 0);
   Status prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
                  int64_t stride, int64_t groups, int64_t workspace = 0);
 
