@@ -42,6 +42,11 @@ constexpr CallDetails detailsOf(CallKind kind) {
   return CallDetails::NONE;
 }
 
+/// Whether a post-op of a call has a second operand, `PostOp.view`.
+constexpr bool isBinary(PostOpKind kind) {
+  return kind >= PostOpKind::add && kind <= PostOpKind::div;
+}
+
 } // namespace partita::abi
 
 #endif // PARTITA_RUNTIME_ABI_CALLS_H

@@ -427,11 +427,9 @@ private:
     finish.slot = resolve(finish.slot, finish.micro_batch);
     if (isOutside(finish.slot))
       return "";
-    const CheckedUse whole{finish.slot, 0, slots[finish.slot].bytes};
-    const int64_t address = addressOf(finish.slot, finish.micro_batch);
-    if (std::string e = boundsError(whole, address); !e.empty())
-      return where(finishOf[index]) + " " + e;
-    const Use use{address, address + whole.end, finish.slot, 0};
+    Use use;
+    PARTITA_RETURN_ERROR(
+        useWhole(finishOf[index], finish.slot, finish.micro_batch, use));
     PARTITA_RETURN_ERROR(mayWrite(index, use));
     held.set(use.begin, use.end, {kNoValue, index, 0});
     if (use.begin != use.end)
@@ -476,11 +474,18 @@ private:
   }
 
   CheckedUnit resolve(CheckedUnit unit, int micro_batch) const {
-    for (CheckedInstruction &instruction : unit)
-      for (auto *uses : {&instruction.reads, &instruction.writes})
-        for (CheckedUse &use : *uses)
-          use.slot = resolve(use.slot, micro_batch);
+    forEachUse(unit, [&](CheckedUse &use) {
+      use.slot = resolve(use.slot, micro_batch);
+    });
     return unit;
+  }
+
+  template <typename Unit, typename Visit>
+  static void forEachUse(Unit &unit, Visit visit) {
+    for (auto &instruction : unit)
+      for (auto *uses : {&instruction.reads, &instruction.writes})
+        for (auto &use : *uses)
+          visit(use);
   }
 
   /// Slots that more than one unit or action uses. What a unit leaves in others
@@ -493,24 +498,18 @@ private:
       escapes[slot] = escapes[slot] || (user[slot] >= 0 && user[slot] != by);
       user[slot] = by;
     };
-    auto useAll = [&](const CheckedUnit &unit, int by) {
-      for (const CheckedInstruction &instruction : unit)
-        for (const auto *uses : {&instruction.reads, &instruction.writes})
-          for (const CheckedUse &each : *uses)
-            use(each.slot, by);
-    };
     for (size_t u = 0; u < program.units.size(); ++u) {
-      useAll(program.units[u], static_cast<int>(u));
       std::set<int> frames;
-      for (const CheckedInstruction &instruction : program.units[u])
-        for (const auto *uses : {&instruction.reads, &instruction.writes})
-          for (const CheckedUse &each : *uses)
-            if (slots[each.slot].space == Space::frame)
-              frames.insert(slots[each.slot].frame);
+      forEachUse(program.units[u], [&](const CheckedUse &each) {
+        use(each.slot, static_cast<int>(u));
+        if (slots[each.slot].space == Space::frame)
+          frames.insert(slots[each.slot].frame);
+      });
       framesOf[u].assign(frames.begin(), frames.end());
     }
     const int others = static_cast<int>(program.units.size());
-    useAll(program.load, others);
+    forEachUse(program.load,
+               [&](const CheckedUse &each) { use(each.slot, others); });
     for (const ProgramAction &action : program.actions) {
       use(action.slot, others + 1);
       if (action.slot >= 0)
@@ -613,6 +612,17 @@ private:
       return "";
     return "uses " + bytes(begin, end) + ", outside the arena of " +
            std::to_string(program.arena_bytes) + " bytes";
+  }
+
+  /// All bytes of a slot, as an action uses them; an error if it has others.
+  std::string useWhole(int index, int slot, int micro_batch, Use &use) const {
+    const CheckedUse whole{slot, 0, slots[slot].bytes};
+    const int64_t address = addressOf(slot, micro_batch);
+    const std::string error = boundsError(whole, address);
+    if (!error.empty())
+      return where(index) + " " + error;
+    use = {address, address + whole.end, slot, 0};
+    return "";
   }
 
   static std::string bytes(int64_t begin, int64_t end) {
@@ -761,8 +771,7 @@ private:
                 action, use.instruction});
   }
 
-  //===--- Actions
-  //----------------------------------------------------------===//
+  //===--- Actions --------------------------------------------------------===//
 
   std::string where(int action, int instruction = 0) const {
     return program.device + ": " + actionText(action, instruction);
@@ -784,12 +793,8 @@ private:
       return where(index) + ": joined slots are added up elsewhere";
     if (!starts)
       endOutstanding(action, ActionKind::start);
-    const int64_t begin = addressOf(action.slot, 0);
-    if (std::string error =
-            boundsError({action.slot, 0, slots[action.slot].bytes}, begin);
-        !error.empty())
-      return where(index) + " " + error;
-    const Use whole{begin, begin + slots[action.slot].bytes, action.slot, 0};
+    Use whole;
+    PARTITA_RETURN_ERROR(useWhole(index, action.slot, 0, whole));
     std::vector<Use> members;
     for (int member : slots[action.slot].members) {
       const int64_t at = addressOf(member, 0);
@@ -846,12 +851,7 @@ private:
       PARTITA_RETURN_ERROR(useStates(index, summary));
     }
     if (!isOutside(action.slot)) {
-      const CheckedUse whole{action.slot, 0, slots[action.slot].bytes};
-      const int64_t address = addressOf(action.slot, m);
-      if (std::string e = boundsError(whole, address); !e.empty())
-        return where(index) + " " + e;
-      use.begin = address;
-      use.end = address + whole.end;
+      PARTITA_RETURN_ERROR(useWhole(index, action.slot, m, use));
       if (getInfo(action.kind).access == SlotAccess::read)
         PARTITA_RETURN_ERROR(read(index, use, m, {}));
       if (getInfo(action.kind).access == SlotAccess::written) {

@@ -56,7 +56,7 @@ public:
                const std::set<SentKey> &released) {
     const size_t before = next;
     for (; !isDone(); ++next) {
-      const DrawnProgram::Action &action = program.actions[next];
+      const ProgramAction &action = program.actions[next];
       const SentKey key(action.subject, action.micro_batch);
       switch (action.kind) {
       case ActionKind::run:
@@ -136,7 +136,7 @@ Picture draw(const std::vector<DrawnProgram> &programs, double nsPerColumn) {
   std::set<SentKey> released;
   for (const DrawnProgram &program : programs) {
     picture.devices.emplace_back(program, nsPerColumn);
-    for (const DrawnProgram::Action &action : program.actions)
+    for (const ProgramAction &action : program.actions)
       if (action.kind == ActionKind::release)
         released.insert({action.subject, action.micro_batch});
   }

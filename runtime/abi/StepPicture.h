@@ -22,14 +22,9 @@ struct DrawnProgram {
     std::string name; ///< e.g. "F0", "B12", or a part of one: "F0.1"
     int64_t duration_ns = 0;
   };
-  struct Action {
-    ActionKind kind = ActionKind::run;
-    int64_t micro_batch = 0;
-    int64_t subject = 0; ///< of `units`, or a channel
-  };
   std::string device;
   std::vector<Unit> units;
-  std::vector<Action> actions;
+  std::vector<ProgramAction> actions;
 };
 
 /// Whether a picture of a plan is one that people take in.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/Calls.h"
-#include "runtime/abi/PostOps.h"
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Elements.h"
 

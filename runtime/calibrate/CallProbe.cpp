@@ -8,7 +8,6 @@
 #include "runtime/calibrate/CallProbe.h"
 
 #include "runtime/abi/Calls.h"
-#include "runtime/abi/PostOps.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 namespace partita::runtime {

@@ -430,16 +430,14 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
         preparedSlot(copy->destination()), preparedSlot(copy->source()),
         program.slots()->Get(copy->source())->bytes(), team));
   if (const abi::Slice *slice = instruction.work_as_Slice()) {
-    const abi::Slot &to = *program.slots()->Get(slice->destination());
+    const abi::Slot &to = *program.slots()->Get(slice->destination()),
+                    &from = *program.slots()->Get(slice->source());
     return std::unique_ptr<Task>(new SliceTask(
         preparedSlot(slice->destination()), preparedSlot(slice->source()),
         {slice->rows(), slice->part() * elementBytes(to.dtype()),
-         slice->rows()
-             ? program.slots()->Get(slice->source())->bytes() / slice->rows()
-             : 0,
+         slice->rows() ? from.bytes() / slice->rows() : 0,
          placeInGroup(plan, index, *slice->axes()),
-         weights_are_mapped && program.slots()->Get(slice->source())->space() ==
-                                   abi::Space::weight},
+         weights_are_mapped && from.space() == abi::Space::weight},
         team));
   }
   ResolvedCall call =

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
-#include "runtime/abi/PostOps.h"
+#include "runtime/abi/Calls.h"
 #include "test/unit/runtime/CallCases.h"
 
 #include <limits>

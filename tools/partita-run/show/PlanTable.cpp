@@ -178,11 +178,8 @@ std::string pictureText(const Model &model) {
     drawn.device = model.executorNames(int(p));
     for (const abi::Unit &unit : runtime::each(program.units()))
       drawn.units.push_back({text(unit.name()), unit.duration_ns()});
-    for (int64_t i = 0; i < length(program.actions()); ++i) {
-      const abi::ProgramAction action = runtime::actionOf(program, i);
-      drawn.actions.push_back(
-          {action.kind, action.micro_batch, action.subject});
-    }
+    for (int64_t i = 0; i < length(program.actions()); ++i)
+      drawn.actions.push_back(runtime::actionOf(program, i));
   }
   return abi::stepPicture(programs);
 }

@@ -165,9 +165,8 @@ Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
                                                  OnednnContext &context,
                                                  const ThreadTeam &team,
                                                  bool ready) {
-  auto task = std::make_unique<Attention>(std::move(call), team);
-  PARTITA_TRY(task->prepare(context, ready));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<Attention>(std::move(call), team), context,
+                  ready);
 }
 
 } // namespace partita::runtime

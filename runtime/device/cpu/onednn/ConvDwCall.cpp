@@ -241,9 +241,7 @@ private:
 Expected<std::unique_ptr<Task>> prepareConvDw(ResolvedCall call,
                                               OnednnContext &context,
                                               const ThreadTeam &team, bool) {
-  auto task = std::make_unique<ConvDw>(std::move(call), team);
-  PARTITA_TRY(task->prepare(context));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<ConvDw>(std::move(call), team), context);
 }
 
 } // namespace partita::runtime

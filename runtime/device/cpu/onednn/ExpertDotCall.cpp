@@ -165,9 +165,8 @@ Expected<std::unique_ptr<Task>> prepareExpertDot(ResolvedCall call,
       call.operands[0].dims[0], weights[1],
       packed ? weights[2] * weights[3] * 8 / packed->bits() : weights[2],
       weights[0]};
-  auto task = std::make_unique<ExpertDot>(std::move(call), team, shape);
-  PARTITA_TRY(task->prepare(context));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<ExpertDot>(std::move(call), team, shape),
+                  context);
 }
 
 } // namespace partita::runtime

@@ -108,9 +108,8 @@ Expected<std::unique_ptr<Task>> prepareExpertOuter(ResolvedCall call,
   const rules::ExpertDotShape shape{
       call.operands[0].dims[0], call.operands[0].dims[1],
       call.operands[1].dims[1], call.result().dims[0]};
-  auto task = std::make_unique<ExpertOuter>(std::move(call), team, shape);
-  PARTITA_TRY(task->prepare(context));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<ExpertOuter>(std::move(call), team, shape),
+                  context);
 }
 
 } // namespace partita::runtime

@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 
-#include "runtime/abi/PostOps.h"
+#include "runtime/abi/Calls.h"
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 

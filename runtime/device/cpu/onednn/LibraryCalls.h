@@ -59,6 +59,15 @@ protected:
   ResolvedCall call;
 };
 
+/// A task whose `prepare` has been called.
+template <typename Made, typename... Arguments>
+Expected<std::unique_ptr<Task>> prepared(std::unique_ptr<Made> task,
+                                         OnednnContext &context,
+                                         Arguments... arguments) {
+  PARTITA_TRY(task->prepare(context, arguments...));
+  return std::unique_ptr<Task>(std::move(task));
+}
+
 /// The bytes of scratch on each core that the plan has for this call beyond
 /// what it has for every call. The compiler counts by the same rules. The plan
 /// verifier has checked the call.

@@ -177,9 +177,7 @@ Expected<std::unique_ptr<Task>> preparePackedDot(ResolvedCall call,
   if (call.operands[0].dims[0] <= rules::kFewRows)
     return std::unique_ptr<Task>(
         std::make_unique<FewRows>(std::move(call), team));
-  auto task = std::make_unique<ManyRows>(std::move(call), team);
-  PARTITA_TRY(task->prepare(context));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<ManyRows>(std::move(call), team), context);
 }
 
 } // namespace partita::runtime

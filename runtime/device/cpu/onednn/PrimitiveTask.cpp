@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 
-#include "runtime/abi/PostOps.h"
+#include "runtime/abi/Calls.h"
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
 #include "runtime/device/cpu/own/NanKeeping.h"
 

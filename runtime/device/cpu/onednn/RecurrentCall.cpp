@@ -446,9 +446,7 @@ Expected<std::unique_ptr<Task>> prepareRecurrent(ResolvedCall call,
                                                  OnednnContext &context,
                                                  const ThreadTeam &,
                                                  bool pack) {
-  auto task = std::make_unique<Recurrent>(std::move(call));
-  PARTITA_TRY(task->prepare(context, pack));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<Recurrent>(std::move(call)), context, pack);
 }
 
 } // namespace partita::runtime

@@ -168,9 +168,7 @@ Expected<std::unique_ptr<Task>> prepareBrainDot(ResolvedCall call,
                                                 const ThreadTeam &team) {
   for (Operand *operand : {&call.operands[0], &call.operands[1]})
     context.readInPlace(*operand);
-  auto task = std::make_unique<BrainDot>(std::move(call), team);
-  PARTITA_TRY(task->prepare(context));
-  return std::unique_ptr<Task>(std::move(task));
+  return prepared(std::make_unique<BrainDot>(std::move(call), team), context);
 }
 
 } // namespace partita::runtime

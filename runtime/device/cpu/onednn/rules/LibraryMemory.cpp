@@ -47,26 +47,27 @@ WindowedImages imagesOf(const CallShape &conv) {
 
 } // namespace
 
+/// Bytes of sums behind each column or output channel, at most: the library
+/// lays integers of 8 bits out in groups of four along the summed dimension,
+/// and appends sums of its own.
+static constexpr int64_t kSumBytes = 16;
+
 /// A constant right side [B.., K, N] of a matrix product in the library's own
-/// order. The library pads extents to whole blocks: `rows`, along K.
+/// order. The library pads extents to whole blocks: `rows`, along K. `sums`:
+/// bytes behind each column.
 static int64_t matrixRoom(std::span<const int64_t> dims, int64_t element,
-                          int64_t rows) {
+                          int64_t rows, int64_t sums = 0) {
   int64_t bytes = element;
   size_t rank = dims.size();
   for (size_t i = 0; i < rank; ++i)
     bytes = times(bytes, i + 1 == rank   ? blocked(dims[i])
-                         : i + 2 == rank ? roundUp(dims[i], rows)
+                         : i + 2 == rank ? plus(roundUp(dims[i], rows), sums)
                                          : dims[i]);
   return bytes;
 }
 
 static int64_t packedMatrixRoom(std::span<const int64_t> dims) {
   return matrixRoom(dims, kElement, 16);
-}
-
-/// The library pairs neighbours of bf16 along K.
-static int64_t packedHalfMatrixRoom(std::span<const int64_t> dims) {
-  return matrixRoom(dims, 2, 64);
 }
 
 namespace {
@@ -91,11 +92,6 @@ struct PaddedFilter {
   }
 };
 
-/// Bytes of sums behind each column or output channel, at most: the library
-/// lays integers of 8 bits out in groups of four along the summed dimension,
-/// and appends sums of its own.
-constexpr int64_t kSumBytes = 16;
-
 } // namespace
 
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
@@ -107,16 +103,6 @@ int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
 static int64_t repackedFilterRoom(std::span<const int64_t> dims,
                                   int64_t groups) {
   return roundUp(packedFilterRoom(dims, groups), kScratchAlignment);
-}
-
-static int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims) {
-  const size_t rank = dims.size();
-  if (rank < 2)
-    return 0;
-  int64_t columns = blocked(dims[rank - 1]);
-  for (int64_t extent : dims.first(rank - 2))
-    columns = times(columns, extent);
-  return times(columns, plus(roundUp(dims[rank - 2], 64), kSumBytes));
 }
 
 static int64_t packedIntegerFilterRoom(std::span<const int64_t> dims,
@@ -356,8 +342,9 @@ int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums) {
 std::optional<int64_t> packedRoom(const CallShape &call) {
   switch (call.kind) {
   case abi::CallKind::dot:
-    return call.integers ? packedIntegerMatrixRoom(call.operands[1])
-           : call.halves ? packedHalfMatrixRoom(call.operands[1])
+    // The library pairs neighbours of bf16 along K.
+    return call.integers ? matrixRoom(call.operands[1], 1, 64, kSumBytes)
+           : call.halves ? matrixRoom(call.operands[1], 2, 64)
                          : packedMatrixRoom(call.operands[1]);
   case abi::CallKind::conv: {
     if (call.integers)
