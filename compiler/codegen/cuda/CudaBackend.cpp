@@ -64,7 +64,7 @@ double getCallOperations(const DeviceSpeeds &speeds, Operation *op) {
 BuiltKernel describe(func::FuncOp kernel, const SpecialKernel &kind) {
   return {.function = kernel,
           .extent = 0,
-          .launch = {kind.countBlocks(kernel), kind.threads},
+          .launch = {kind.countBlocks(kernel), kSpecialThreads},
           .inPlace = kind.getInPlace(kernel)};
 }
 BuiltKernel describe(func::FuncOp kernel, const KernelGroup &group) {

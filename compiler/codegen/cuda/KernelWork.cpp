@@ -7,10 +7,7 @@
 
 #include "compiler/codegen/cuda/KernelWork.h"
 
-#include "compiler/codegen/cuda/ordered/ScanKernel.h"
-#include "compiler/codegen/cuda/ordered/ScatterKernel.h"
-#include "compiler/codegen/cuda/ordered/SelectKernel.h"
-#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -133,7 +130,7 @@ double countThreads(ArrayRef<Operation *> ops) {
   std::optional<double> least;
   for (Operation *op : ops) {
     if (auto layer = dyn_cast<nn::RecurrentOp>(op))
-      return static_cast<double>(countBlocks(layer) * kRecurrentThreads);
+      return static_cast<double>(countBlocks(layer) * kSpecialThreads);
     for (Value result : op->getResults())
       points = std::max(points, countElements(result));
     // Reductions of a kernel share its rows.

@@ -8,10 +8,6 @@
 #include "compiler/codegen/cuda/SpecialKernels.h"
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
-#include "compiler/codegen/cuda/ordered/ScanKernel.h"
-#include "compiler/codegen/cuda/ordered/ScatterKernel.h"
-#include "compiler/codegen/cuda/ordered/SelectKernel.h"
-#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -22,8 +18,7 @@ namespace {
 
 /// The kind of the op that `find` finds in a body.
 template <auto find, auto emit>
-constexpr SpecialKernel makeKind(int64_t threads,
-                                 decltype(SpecialKernel::check) check = {}) {
+constexpr SpecialKernel makeKind(decltype(SpecialKernel::check) check = {}) {
   return {[](Block &body) { return bool(find(body)); },
           [](func::FuncOp kernel) { return countBlocks(find(kernel.front())); },
           [](func::FuncOp kernel) -> SmallVector<int64_t> {
@@ -33,7 +28,6 @@ constexpr SpecialKernel makeKind(int64_t threads,
             else
               return {};
           },
-          threads,
           check,
           [](func::FuncOp kernel, ModuleOp target) {
             emit(kernel, find(kernel.front()), target);
@@ -41,11 +35,9 @@ constexpr SpecialKernel makeKind(int64_t threads,
 }
 
 constexpr SpecialKernel kKernels[] = {
-    makeKind<getRecurrentLayer, emitRecurrent>(kRecurrentThreads,
-                                               checkRecurrentKernel),
-    makeKind<getLongScan, emitScan>(kScanThreads),
-    makeKind<getSelection, emitSelect>(kSelectThreads),
-    makeKind<getRowScatter, emitScatter>(kScatterThreads)};
+    makeKind<getRecurrentLayer, emitRecurrent>(checkRecurrentKernel),
+    makeKind<getLongScan, emitScan>(), makeKind<getSelection, emitSelect>(),
+    makeKind<getRowScatter, emitScatter>()};
 
 const SpecialKernel *findKind(Block &body) {
   for (const SpecialKernel &kind : kKernels)
@@ -73,8 +65,9 @@ FailureOr<func::FuncOp> buildSpecialKernel(OpBuilder &b, nn::ClusterOp cluster,
   auto func =
       func::FuncOp::create(b, cluster.getLoc(), "kernel",
                            b.getFunctionType(types, cluster.getResultTypes()));
-  func->setAttr(kGridAttr, b.getDictionaryAttr(b.getNamedAttr(
-                               "threads", b.getI64IntegerAttr(kind.threads))));
+  func->setAttr(kGridAttr,
+                b.getDictionaryAttr(b.getNamedAttr(
+                    "threads", b.getI64IntegerAttr(kSpecialThreads))));
   Block *body = func.addEntryBlock();
   OpBuilder inner = OpBuilder::atBlockEnd(body);
   IRMapping values;

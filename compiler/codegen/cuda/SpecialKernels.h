@@ -21,6 +21,9 @@
 
 namespace partita::codegen::cuda {
 
+/// Threads of a block, of all kinds.
+inline constexpr int64_t kSpecialThreads = 256;
+
 /// A kind of kernel. What is asked of a cluster or a function holds if it is of
 /// this kind.
 struct SpecialKernel {
@@ -30,8 +33,6 @@ struct SpecialKernel {
   int64_t (*countBlocks)(mlir::func::FuncOp kernel);
   /// Pairs (operand, result) that may overlap.
   llvm::SmallVector<int64_t> (*getInPlace)(mlir::func::FuncOp kernel);
-  /// Threads of a block.
-  int64_t threads;
   /// Fails, with a diagnostic, if there is no such kernel for the cluster.
   /// Null: there always is.
   mlir::LogicalResult (*check)(nn::ClusterOp cluster);
@@ -47,6 +48,49 @@ const SpecialKernel *findSpecialKernel(mlir::func::FuncOp kernel);
 mlir::FailureOr<mlir::func::FuncOp>
 buildSpecialKernel(mlir::OpBuilder &b, nn::ClusterOp cluster,
                    const SpecialKernel &kind);
+
+//===--- The kinds ------------------------------------------------------===//
+
+// Of each kind, `get...` is the op that is all that a body computes, if it has
+// such a kernel, or null. `countBlocks` counts those of the kernel's grid, and
+// `emit...` appends what each thread does to `target`, under the kernel's name.
+
+/// Whether a block scans a row.
+bool isLongScan(nn::ScanOp scan);
+nn::ScanOp getLongScan(mlir::Block &body);
+int64_t countBlocks(nn::ScanOp scan);
+void emitScan(mlir::func::FuncOp kernel, nn::ScanOp scan,
+              mlir::ModuleOp target);
+
+/// What a pass takes besides a row, in elements.
+inline constexpr int64_t kPassElements = 4096;
+/// Whether a block takes a pass over a row for each result.
+bool isSelected(nn::TopKOp topK);
+nn::TopKOp getSelection(mlir::Block &body);
+int64_t countBlocks(nn::TopKOp topK);
+void emitSelect(mlir::func::FuncOp kernel, nn::TopKOp topK,
+                mlir::ModuleOp target);
+
+/// Whether blocks make whole rows: of a sum, in elements of 32 or 64 bits,
+/// where rows are long and there are many.
+bool isRowScatter(nn::ScatterOp scatter);
+/// Of such a scatter upon a tensor or a constant number.
+nn::ScatterOp getRowScatter(mlir::Block &body);
+int64_t countBlocks(nn::ScatterOp scatter);
+/// The pair (operand, result) that may overlap, if there is one: a block reads
+/// what its rows are before it writes them.
+llvm::SmallVector<int64_t> getInPlace(nn::ScatterOp scatter);
+void emitScatter(mlir::func::FuncOp kernel, nn::ScatterOp scatter,
+                 mlir::ModuleOp target);
+
+/// The layer of a body that has nothing else but constants, or null.
+nn::RecurrentOp getRecurrentLayer(mlir::Block &body);
+int64_t countBlocks(nn::RecurrentOp layer);
+/// Fails, with a diagnostic, if a layer's states do not fit shared memory, or
+/// are not of f32.
+mlir::LogicalResult checkRecurrentKernel(nn::ClusterOp cluster);
+void emitRecurrent(mlir::func::FuncOp kernel, nn::RecurrentOp layer,
+                   mlir::ModuleOp target);
 
 } // namespace partita::codegen::cuda
 

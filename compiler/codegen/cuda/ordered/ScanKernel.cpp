@@ -4,9 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A block scans a row, 1024 elements at a time. Each thread scans four that
+// follow one another. What is before them is joined from what earlier threads
+// of the warp have, by shuffles; what earlier warps have, in shared memory; and
+// what is before the 1024, which is carried along.
+//
+// Short rows are reduced for each of their elements (DecomposeOrdered.cpp).
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/ordered/ScanKernel.h"
-
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
@@ -37,7 +45,7 @@ int64_t countBlocks(nn::ScanOp scan) {
 
 namespace {
 
-constexpr int64_t kElementsOfThread = 4, kWarps = kScanThreads / kWarp;
+constexpr int64_t kElementsOfThread = 4, kWarps = kSpecialThreads / kWarp;
 
 class ScanEmitter : ThreadBuilder {
 public:
@@ -64,7 +72,7 @@ public:
     neutral = arith::ConstantOp::create(
         b, nn::getNeutralElement(scan.getKind(), element));
     auto loop = scf::ForOp::create(b, index(0), index(length),
-                                   index(kScanThreads * kElementsOfThread),
+                                   index(kSpecialThreads * kElementsOfThread),
                                    ValueRange{neutral});
     b.setInsertionPointToEnd(loop.getBody());
     Value next = emitPart(loop.getInductionVar(), loop.getRegionIterArg(0));

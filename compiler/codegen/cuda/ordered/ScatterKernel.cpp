@@ -4,9 +4,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The gradient of an embedding: few updates of a table with many rows. A block
+// makes some rows of the result. Its threads look at the places of as many
+// updates at once, and vote: a bit says that an update is for one of these
+// rows. All threads then add these updates, each its own columns. So updates
+// are added in their order, and the places are read once a block, not once a
+// row.
+//
+// Other scatters reduce all updates for each element (DecomposeOrdered.cpp).
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/ordered/ScatterKernel.h"
-
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
@@ -56,7 +66,9 @@ nn::ScatterOp getRowScatter(Block &body) {
   return scatter;
 }
 
-int64_t countRowsOfBlock(nn::ScatterOp scatter) {
+/// Rows that a block makes: fewer where there would be too few blocks to fill a
+/// GPU.
+static int64_t countRowsOfBlock(nn::ScatterOp scatter) {
   return std::clamp<int64_t>(scatter.getType().getDimSize(0) / kEnoughBlocks, 1,
                              kMostRows);
 }
@@ -103,12 +115,12 @@ public:
         memref::StoreOp::create(b, read(place), to, place);
       });
     });
-    loop(index(0), index(updates), kScatterThreads,
+    loop(index(0), index(updates), kSpecialThreads,
          [&](Value begin) { addTurn(begin); });
   }
 
 private:
-  static constexpr int64_t kWarps = kScatterThreads / kWarp;
+  static constexpr int64_t kWarps = kSpecialThreads / kWarp;
 
   /// What the result is before the first update.
   Value read(Value place) {
@@ -186,7 +198,7 @@ private:
   /// The same threads have the same columns each time.
   template <typename Fn> void overColumns(Value row, Fn emit) {
     Value base = mul(row, columns);
-    loop(toIndex(thread), index(columns), kScatterThreads,
+    loop(toIndex(thread), index(columns), kSpecialThreads,
          [&](Value column) { emit(column, add(base, column)); });
   }
 

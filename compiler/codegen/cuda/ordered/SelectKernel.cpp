@@ -4,9 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A block chooses the first elements of a row one after another: its threads
+// look for the first one of those that come behind the last one chosen. That is
+// a pass over the row for each result.
+//
+// Where many are chosen, or rows are short, each element is ranked instead
+// (DecomposeOrdered.cpp).
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/ordered/SelectKernel.h"
-
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,7 +26,7 @@ namespace partita::codegen::cuda {
 bool isSelected(nn::TopKOp topK) {
   const int64_t columns = topK.getX().getType().getDimSize(1),
                 count = topK.getType().getDimSize(1);
-  return columns >= kSelectThreads && columns <= (int64_t(1) << 30) &&
+  return columns >= kSpecialThreads && columns <= (int64_t(1) << 30) &&
          count * (columns + kPassElements) < columns * columns;
 }
 
@@ -69,7 +77,7 @@ public:
   }
 
 private:
-  static constexpr int64_t kWarps = kSelectThreads / kWarp;
+  static constexpr int64_t kWarps = kSpecialThreads / kWarp;
 
   /// An element of the row, and its column; a negative one: none.
   struct Candidate {
@@ -81,7 +89,7 @@ private:
     Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
     auto loop =
         scf::ForOp::create(b, toIndex(thread), index(columns),
-                           index(kSelectThreads), ValueRange{any, number(-1)});
+                           index(kSpecialThreads), ValueRange{any, number(-1)});
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToEnd(loop.getBody());

@@ -4,9 +4,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A block computes one sequence in one direction, step by step. Its states lie
+// in shared memory. In each step its warps multiply the state with the rows of
+// the weights, then its threads apply the gates to the elements.
+//
+// Until threads are emitted, the kernel's function holds the op itself:
+//
+//   func @k(%x: tensor<...>, %w: tensor<...>, %out: tensor<...>) -> tensor<...>
+//   {
+//     %r = nn.recurrent rnn %x, %w ...
+//     return %r
+//   }
+//
+//===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
-
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -227,7 +240,7 @@ private:
 
   /// The elements of the state, dealt out to the block's threads.
   template <typename Fn> void forElements(Fn body) {
-    loop(thread, index(hidden), kRecurrentThreads, body);
+    loop(thread, index(hidden), kSpecialThreads, body);
   }
 
   /// How many steps the sequence has.
@@ -268,7 +281,7 @@ private:
   void multiply(const Array &from, int64_t first, int64_t last) {
     Value warp = arith::DivUIOp::create(b, thread, index(kWarp));
     Value lane = arith::RemUIOp::create(b, thread, index(kWarp));
-    loop(shifted(warp, first), index(last), kRecurrentThreads / kWarp,
+    loop(shifted(warp, first), index(last), kSpecialThreads / kWarp,
          [&](Value row) { multiplyRow(from, row, lane); });
     barrier();
   }
