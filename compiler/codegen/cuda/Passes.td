@@ -53,8 +53,7 @@ def ExpandCudaFunctionsPass : CudaPass<"expand-cuda-functions"> {
   let summary = "compute functions without a mathematics library";
   let description = [{
     Behind `--expand-kernel-math`, every function that is left of the `math`
-    dialect becomes arithmetic of f64 (math/DoubleMath.h), and so does the
-    remainder of floats.
+    dialect becomes arithmetic of f64, and so does the remainder of floats.
 
     ```mlir
     %1 = math.sin %0 : f32
