@@ -18,7 +18,6 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -74,10 +73,6 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
   options.target.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return codegen::createTargetMachine(options, error);
 }
-
-LlvmKernels::LlvmKernels() = default;
-LlvmKernels::LlvmKernels(LlvmKernels &&) noexcept = default;
-LlvmKernels::~LlvmKernels() = default;
 
 FailureOr<LlvmKernels> lowerToLlvm(ModuleOp kernels, const Gpu &gpu,
                                    bool optimize,

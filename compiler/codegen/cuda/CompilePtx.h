@@ -12,15 +12,11 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 #include <memory>
 #include <vector>
-
-namespace llvm {
-class LLVMContext;
-class Module;
-class TargetMachine;
-} // namespace llvm
 
 namespace partita::codegen::cuda {
 
@@ -31,10 +27,6 @@ void registerCudaDialects(mlir::DialectRegistry &registry);
 struct LlvmKernels {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
-
-  LlvmKernels();
-  LlvmKernels(LlvmKernels &&) noexcept;
-  ~LlvmKernels();
 };
 
 /// Lowers a module of kernels in linalg, and has LLVM improve it. Fails with a
