@@ -26,15 +26,15 @@ class GridEmitter {
 public:
   GridEmitter(func::FuncOp kernel, const GridSchedule &schedule,
               ModuleOp target, StringRef name)
-      : kernel(kernel), target(target), name(name), loc(kernel.getLoc()),
-        schedule(schedule), context(schedule, target, name) {}
+      : kernel(kernel), target(target), name(name), schedule(schedule),
+        context(schedule, target, name) {}
 
-  void emit(OpBuilder b, ValueRange memrefs, Value block) {
+  void emit(NumberBuilder b, ValueRange memrefs, Value block) {
     for (auto [tensor, memref] : llvm::zip(kernel.getArguments(), memrefs))
       addBuffer(tensor, memref);
     if (!schedule.tile.empty()) {
       prepareAll(b);
-      return emitTile(b, context, loc, target, name, block);
+      return emitTile(b, context, target, name, block);
     }
     if (schedule.rowThreads == 1)
       openPoints(b, block);
@@ -55,17 +55,19 @@ private:
     context.buffers.buffers[tensor] = buffer;
   }
 
-  void prepareAll(OpBuilder &b) {
-    for (Operation &op : kernel.getBody().front())
-      prepare(b, op);
+  void prepareAll(const NumberBuilder &b) {
+    for (Operation &op : kernel.getBody().front()) {
+      NumberBuilder at(op.getLoc(), b);
+      prepare(at, op);
+    }
   }
 
   /// Makes the tables, and the shared memory of temporaries.
-  void prepare(OpBuilder &b, Operation &op) {
+  void prepare(NumberBuilder &b, Operation &op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       if (isa<RankedTensorType>(constant.getType()))
         addBuffer(constant.getResult(),
-                  declareTable(b, constant.getLoc(), target,
+                  declareTable(b, b.getLoc(), target,
                                name + "_table" + Twine(tables++),
                                cast<DenseElementsAttr>(constant.getValue()),
                                b.getI64IntegerAttr(kGlobalSpace)));
@@ -79,49 +81,44 @@ private:
       return;
     auto type = cast<RankedTensorType>(generic.getResult(0).getType());
     KernelBuffer buffer = context.rowThreads.allocate(
-        b, op.getLoc(), schedule.kernel.getTileShape(*stage),
-        type.getElementType());
+        b, schedule.kernel.getTileShape(*stage), type.getElementType());
     buffer.rows = schedule.kernel.getRows(*stage);
     context.buffers.buffers[generic.getResult(0)] = buffer;
   }
 
   /// Leaves `b` where `row` is below the extent.
-  void guard(OpBuilder &b, Value row, bool always) {
+  void guard(NumberBuilder &b, Value row, bool always) {
     if (always)
       return;
     Value extent = arith::ConstantOp::create(
-        b, loc, b.getIntegerAttr(row.getType(), schedule.kernel.extent));
-    Value inside =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, row, extent);
-    auto branch = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+        b, b.getIntegerAttr(row.getType(), schedule.kernel.extent));
+    auto branch = scf::IfOp::create(b, b.isBelow(row, extent),
+                                    /*withElseRegion=*/false);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
 
-  void openPoints(OpBuilder &b, Value block) {
+  void openPoints(NumberBuilder &b, Value block) {
     const int64_t rows = schedule.threads * schedule.width;
     // Divisions of 64 bits take several times as long.
     const bool isShort =
         schedule.getBlocks() * rows <= std::numeric_limits<int32_t>::max();
     Type type = b.getIntegerType(isShort ? 32 : 64);
     auto read = [&](Value x) -> Value {
-      return isShort ? x : arith::ExtUIOp::create(b, loc, type, x).getResult();
+      return isShort ? x : arith::ExtUIOp::create(b, type, x).getResult();
     };
     auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+      return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
     };
-    Value thread = read(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
-    Value row = arith::AddIOp::create(
-        b, loc,
-        arith::MulIOp::create(b, loc, read(block), constant(schedule.threads)),
-        thread);
+    Value thread = read(NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Value row = b.add(b.mul(read(block), constant(schedule.threads)), thread);
     if (schedule.width != 1)
-      row = arith::MulIOp::create(b, loc, row, constant(schedule.width));
+      row = b.mul(row, constant(schedule.width));
     guard(b, row, schedule.getBlocks() * rows == schedule.kernel.extent);
     place(b, row);
   }
 
-  void openRow(OpBuilder &b, Value block) {
-    context.rowThreads.begin(b, loc, block);
+  void openRow(NumberBuilder &b, Value block) {
+    context.rowThreads.begin(b, block);
     guard(b, context.rowThreads.row,
           schedule.columns > 1 ||
               schedule.getBlocks() * (schedule.threads / schedule.rowThreads) ==
@@ -130,18 +127,16 @@ private:
   }
 
   /// The place of a row along each row dimension.
-  void place(OpBuilder &b, Value number) {
+  void place(NumberBuilder &b, Value number) {
     const SmallVector<int64_t> &sizes = schedule.kernel.sizes;
     context.buffers.rowCounts.resize(sizes.size());
-    for (Value place : emitDigits(b, loc, number, sizes))
-      context.buffers.rowStarts.push_back(
-          arith::IndexCastUIOp::create(b, loc, b.getIndexType(), place));
+    for (Value place : emitDigits(b, b.getLoc(), number, sizes))
+      context.buffers.rowStarts.push_back(b.toIndex(place));
   }
 
   func::FuncOp kernel;
   ModuleOp target;
   const std::string name;
-  Location loc;
   const GridSchedule &schedule;
   GridContext context;
   int tables = 0;
@@ -179,10 +174,11 @@ func::FuncOp declareKernel(func::FuncOp kernel, ArrayRef<int64_t> inPlace,
   return func;
 }
 
-void emitThread(OpBuilder b, func::FuncOp kernel, const GridSchedule &schedule,
-                ModuleOp target, StringRef name, ValueRange memrefs,
-                Value block) {
-  GridEmitter(kernel, schedule, target, name).emit(b, memrefs, block);
+void emitThread(const OpBuilder &b, func::FuncOp kernel,
+                const GridSchedule &schedule, ModuleOp target, StringRef name,
+                ValueRange memrefs, Value block) {
+  GridEmitter(kernel, schedule, target, name)
+      .emit(NumberBuilder(kernel.getLoc(), b), memrefs, block);
 }
 
 void alignVectors(func::FuncOp func,
@@ -201,8 +197,8 @@ void alignVectors(func::FuncOp func,
 void emitGrid(func::FuncOp kernel, const GridSchedule &schedule,
               ModuleOp target) {
   func::FuncOp func = declareKernel(kernel, schedule.kernel.inPlace, target);
-  OpBuilder b(func.getBody().front().getTerminator());
-  Value block = NVVM::BlockIdXOp::create(b, kernel.getLoc(), b.getI32Type());
+  NumberBuilder b(kernel.getLoc(), func.getBody().front().getTerminator());
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   emitThread(b, kernel, schedule, target, kernel.getName(), func.getArguments(),
              block);
   llvm::SmallDenseSet<Value> unaligned;

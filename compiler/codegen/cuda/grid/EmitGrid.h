@@ -32,7 +32,7 @@ mlir::func::FuncOp declareKernel(mlir::func::FuncOp kernel,
 /// Emits what a thread of the kernel does on these buffers, in front of the
 /// place of `b`. `name` begins the names of its tables and shared memory;
 /// `block` is the number of the thread's block (i32).
-void emitThread(mlir::OpBuilder b, mlir::func::FuncOp kernel,
+void emitThread(const mlir::OpBuilder &b, mlir::func::FuncOp kernel,
                 const GridSchedule &schedule, mlir::ModuleOp target,
                 llvm::StringRef name, mlir::ValueRange memrefs,
                 mlir::Value block);

@@ -29,8 +29,9 @@ namespace {
 
 class GridStageEmitter {
 public:
-  GridStageEmitter(GridContext &context, const StageSchedule &stage)
-      : context(context), stage(stage), op(stage.op), loc(op.getLoc()),
+  GridStageEmitter(const OpBuilder &at, GridContext &context,
+                   const StageSchedule &stage)
+      : b(stage.op->getLoc(), at), context(context), stage(stage), op(stage.op),
         combiner(findCombiner(op)) {
     for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
       if (kind == utils::IteratorType::reduction)
@@ -50,25 +51,25 @@ public:
     }
   }
 
-  void emit(OpBuilder &b) {
+  void emit() {
     for (auto [loop, row] : llvm::enumerate(stage.rows)) {
       if (row < 0)
         continue;
       point.positions[loop] = context.buffers.rowStarts[row];
-      point.inTile[loop] = constant(b, 0);
+      point.inTile[loop] = b.index(0);
     }
     if (countPoints(stage) == 1) {
       for (unsigned loop : inRow)
-        place(loop, constant(b, 0));
-      emitElement(b);
+        place(loop, b.index(0));
+      emitElement();
     } else {
       // Earlier stages may still read there. What this one reads at the place
       // that it writes, the same thread reads.
       if (isInPlace() && &stage != &context.schedule.kernel.stages.front())
-        context.rowThreads.barrier(b, loc);
-      emitElements(b);
+        context.rowThreads.barrier(b);
+      emitElements();
       if (op != context.schedule.kernel.stages.back().op)
-        context.rowThreads.barrier(b, loc);
+        context.rowThreads.barrier(b);
     }
   }
 
@@ -93,26 +94,22 @@ private:
     return false;
   }
 
-  Value constant(OpBuilder &b, int64_t value) {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  }
-
   void place(unsigned loop, Value position) {
     point.positions[loop] = point.inTile[loop] = position;
   }
 
   /// Sets the positions of loops that are run through as one.
-  void placeAll(OpBuilder &b, ArrayRef<unsigned> loops, Value number) {
+  void placeAll(ArrayRef<unsigned> loops, Value number) {
     SmallVector<int64_t> sizes;
     for (unsigned loop : loops)
       sizes.push_back(stage.sizes[loop]);
     for (auto [loop, position] :
-         llvm::zip_equal(loops, emitDigits(b, loc, number, sizes)))
+         llvm::zip_equal(loops, emitDigits(b, b.getLoc(), number, sizes)))
       place(loop, position);
   }
 
   /// The stage's only element of a row, which the thread keeps.
-  void emitElement(OpBuilder &b) {
+  void emitElement() {
     const bool points = context.schedule.rowThreads == 1;
     if (points) {
       const int last =
@@ -123,109 +120,108 @@ private:
         point.vectorLoop = loop - stage.rows.begin();
     }
     Value element = !points && combiner && countReduced(stage) > 1
-                        ? emitSharedReduction(b)
-                        : emitReduction(b, 0, emitStart(b));
+                        ? emitSharedReduction()
+                        : emitReduction(0, emitStart());
     if (isKept(stage))
       context.elements[op] = element;
     if (!isResult() && isKept(stage))
       return;
-    OpBuilder::InsertionGuard guard(b);
-    if (!points) {
-      // One thread writes where all of the row have read.
-      if (isInPlace())
-        context.rowThreads.barrier(b, loc);
-      auto branch = scf::IfOp::create(b, loc, context.rowThreads.stores,
-                                      /*withElseRegion=*/false);
-      {
-        OpBuilder inner = branch.getThenBodyBuilder();
-        store(inner, element);
-      }
-      if (!isKept(stage))
-        context.rowThreads.barrier(b, loc);
-      return;
-    }
-    store(b, element);
+    if (points)
+      return store(element);
+    // One thread writes where all of the row have read.
+    if (isInPlace())
+      context.rowThreads.barrier(b);
+    b.when(context.rowThreads.stores, [&] { store(element); });
+    if (!isKept(stage))
+      context.rowThreads.barrier(b);
   }
 
   /// The elements of a row are dealt out to its threads.
-  void emitElements(OpBuilder &b) {
+  void emitElements() {
     point.vectorLoop = inRow.back();
     point.width = reduction.empty() ? getVectorWidth(stage, inRow.back()) : 1;
-    auto loop = scf::ForOp::create(
-        b, loc, first(b), constant(b, countPoints(stage)),
-        constant(b, point.width * context.rowThreads.size()));
-    OpBuilder inner(loop.getBody()->getTerminator());
-    placeAll(inner, inRow, loop.getInductionVar());
-    store(inner, emitReduction(inner, 0, emitStart(inner)));
+    b.loop(first(), b.index(countPoints(stage)),
+           point.width * context.rowThreads.size(), [&](Value number) {
+             placeAll(inRow, number);
+             store(emitReduction(0, emitStart()));
+           });
   }
 
   /// The first position of the thread.
-  Value first(OpBuilder &b) {
-    if (point.width == 1)
-      return context.rowThreads.lane;
-    return arith::MulIOp::create(b, loc, context.rowThreads.lane,
-                                 constant(b, point.width));
+  Value first() {
+    Value lane = context.rowThreads.lane;
+    return point.width == 1 ? lane : b.mul(lane, b.index(point.width));
   }
 
   /// The neutral element; null if nothing is reduced.
-  Value emitStart(OpBuilder &b) {
+  Value emitStart() {
     if (reduction.empty())
       return {};
-    return toVector(b, loc, emitNeutral(b, op), point.width);
+    return toVector(b, b.getLoc(), emitNeutral(b, op), point.width);
   }
 
-  /// Opens the reduction loops from `depth` on, one element after the other.
-  Value emitReduction(OpBuilder &b, size_t depth, Value all) {
-    if (depth == reduction.size())
-      return toVector(b, loc, emitBody(b, context.buffers, stage, point, all),
-                      point.width);
-    unsigned dim = reduction[depth];
-    auto loop = scf::ForOp::create(b, loc, constant(b, 0),
-                                   constant(b, stage.sizes[dim]),
-                                   constant(b, 1), ValueRange{all});
-    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    place(dim, loop.getInductionVar());
-    Value next = emitReduction(inner, depth + 1, loop.getRegionIterArg(0));
-    scf::YieldOp::create(inner, loc, next);
+  /// Opens a loop that carries `all`, and builds what it has next.
+  template <typename Fn>
+  Value reduce(Value begin, Value end, Value step, Value all, Fn next) {
+    auto loop = scf::ForOp::create(b, begin, end, step, ValueRange{all});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(
+        b, next(loop.getInductionVar(), loop.getRegionIterArg(0)));
     return loop.getResult(0);
   }
 
-  Value emitSharedReduction(OpBuilder &b) {
+  /// The stage's element(s) at the point.
+  Value emitPoint(Value all) {
+    return toVector(b, b.getLoc(),
+                    emitBody(b, context.buffers, stage, point, all),
+                    point.width);
+  }
+
+  /// Opens the reduction loops from `depth` on, one element after the other.
+  Value emitReduction(size_t depth, Value all) {
+    if (depth == reduction.size())
+      return emitPoint(all);
+    unsigned dim = reduction[depth];
+    return reduce(b.index(0), b.index(stage.sizes[dim]), b.index(1), all,
+                  [&](Value position, Value all) {
+                    place(dim, position);
+                    return emitReduction(depth + 1, all);
+                  });
+  }
+
+  Value emitSharedReduction() {
     point.vectorLoop = reduction.back();
     point.width = getVectorWidth(stage, reduction.back());
-    auto loop =
-        scf::ForOp::create(b, loc, first(b), constant(b, countReduced(stage)),
-                           constant(b, point.width * context.rowThreads.size()),
-                           ValueRange{emitStart(b)});
-    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    placeAll(inner, reduction, loop.getInductionVar());
-    Value next = emitBody(inner, context.buffers, stage, point,
-                          loop.getRegionIterArg(0));
-    scf::YieldOp::create(inner, loc, toVector(inner, loc, next, point.width));
-    Value all = loop.getResult(0);
+    Value all = reduce(first(), b.index(countReduced(stage)),
+                       b.index(point.width * context.rowThreads.size()),
+                       emitStart(), [&](Value number, Value all) {
+                         placeAll(reduction, number);
+                         return emitPoint(all);
+                       });
+    auto combine = [&](Value x, Value y) {
+      return emitCombined(b, combiner, x, y);
+    };
     if (point.width != 1) {
       Value sum;
       for (int64_t i = 0; i < point.width; ++i) {
-        Value part = vector::ExtractOp::create(b, loc, all, i);
-        sum = sum ? emitCombined(b, combiner, sum, part) : part;
+        Value part = vector::ExtractOp::create(b, all, i);
+        sum = sum ? combine(sum, part) : part;
       }
       all = sum;
       point.width = 1;
     }
-    return context.rowThreads.reduce(b, loc, all,
-                                     [&](OpBuilder &at, Value x, Value y) {
-                                       return emitCombined(at, combiner, x, y);
-                                     });
+    return context.rowThreads.reduce(b, all, combine);
   }
 
-  void store(OpBuilder &b, Value x) {
+  void store(Value x) {
     emitStore(b, op, context.buffers.getBuffer(op.getResult(0)), x, point);
   }
 
+  NumberBuilder b;
   GridContext &context;
   const StageSchedule &stage;
   linalg::GenericOp op;
-  Location loc;
   SmallVector<unsigned> reduction, inRow;
   Operation *combiner;
   EmitPoint point;
@@ -234,7 +230,7 @@ private:
 } // namespace
 
 void emitStage(OpBuilder &b, GridContext &context, const StageSchedule &stage) {
-  GridStageEmitter(context, stage).emit(b);
+  GridStageEmitter(b, context, stage).emit();
 }
 
 } // namespace partita::codegen::cuda

@@ -33,27 +33,27 @@ namespace {
 
 class TileEmitter {
 public:
-  TileEmitter(GridContext &context, Location loc)
-      : context(context), schedule(context.schedule), loc(loc),
+  TileEmitter(const NumberBuilder &b, GridContext &context)
+      : b(b), context(context), schedule(context.schedule),
         transposition(*findTransposition(schedule.kernel)),
         read(transposition.read), written(transposition.written) {}
 
-  void emit(OpBuilder &b, ModuleOp target, StringRef name, Value block) {
-    thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-    placeTile(b, block);
+  void emit(ModuleOp target, StringRef name, Value block) {
+    thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+    placeTile(block);
     for (OpOperand *operand : transposition.staged) {
       StagedTile tile = getStagedTile(schedule, transposition, *operand);
       Type element =
           cast<RankedTensorType>(operand->get().getType()).getElementType();
       tiles.push_back(
           {operand, tile.pitch,
-           declareShared(b, loc, target,
+           declareShared(b, target,
                          (name + "_tile" + Twine(tiles.size())).str(),
                          tile.pitch * tile.lines, element)});
     }
-    stage(b);
-    NVVM::Barrier0Op::create(b, loc);
-    compute(b);
+    stage();
+    NVVM::Barrier0Op::create(b);
+    compute();
   }
 
 private:
@@ -63,130 +63,113 @@ private:
     Value memref;
   };
 
-  Value number(OpBuilder &b, int64_t value) {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
-  }
-  Value toIndex(OpBuilder &b, Value x) {
-    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x);
-  }
   int64_t getElements() { return schedule.tile[read] * schedule.tile[written]; }
   bool isWhole(unsigned row) {
     return schedule.kernel.sizes[row] % schedule.tile[row] == 0;
   }
 
   /// The first place of the block's tile along each row dimension.
-  void placeTile(OpBuilder &b, Value block) {
+  void placeTile(Value block) {
     SmallVector<int64_t> counts;
     for (auto [size, tile] :
          llvm::zip_equal(schedule.kernel.sizes, schedule.tile))
       counts.push_back(llvm::divideCeil(size, tile));
-    starts = emitDigits(b, loc, block, counts);
+    starts = emitDigits(b, b.getLoc(), block, counts);
     context.buffers.rowCounts.resize(counts.size());
     for (auto [start, tile] : llvm::zip_equal(starts, schedule.tile)) {
-      start = arith::MulIOp::create(b, loc, start, number(b, tile));
-      context.buffers.rowStarts.push_back(toIndex(b, start));
+      start = b.mul(start, b.number(tile));
+      context.buffers.rowStarts.push_back(b.toIndex(start));
     }
   }
 
   /// Where the element of a tile lies in shared memory.
-  Value getSlot(OpBuilder &b, const Tile &tile, Value alongRead,
-                Value alongWritten) {
-    Value line =
-        arith::MulIOp::create(b, loc, alongWritten, number(b, tile.pitch));
-    return toIndex(b, arith::AddIOp::create(b, loc, line, alongRead));
+  Value getSlot(const Tile &tile, Value alongRead, Value alongWritten) {
+    Value line = b.mul(alongWritten, b.number(tile.pitch));
+    return b.toIndex(b.add(line, alongRead));
   }
 
   /// Loads of one thread do not wait for each other: all of them come first.
-  void stage(OpBuilder &b) {
+  void stage() {
     struct Loaded {
       Value element, alongRead, alongWritten;
     };
     SmallVector<SmallVector<Loaded>> loaded(tiles.size());
-    Value extent = number(b, schedule.tile[read]);
+    Value extent = b.number(schedule.tile[read]);
     const bool whole = getElements() % schedule.threads == 0;
     for (int64_t first = 0; first < getElements(); first += schedule.threads) {
-      Value which = arith::AddIOp::create(b, loc, thread, number(b, first));
-      Value alongRead = arith::RemUIOp::create(b, loc, which, extent),
-            alongWritten = arith::DivUIOp::create(b, loc, which, extent);
+      Value which = b.add(thread, b.number(first));
+      Value alongRead = b.rem(which, extent),
+            alongWritten = b.div(which, extent);
       SmallVector<Value> positions(context.buffers.rowStarts);
-      positions[read] = clamp(b, read, alongRead, isWhole(read));
+      positions[read] = clamp(read, alongRead, isWhole(read));
       positions[written] =
-          clamp(b, written, alongWritten, whole && isWhole(written));
+          clamp(written, alongWritten, whole && isWhole(written));
       for (auto [tile, elements] : llvm::zip_equal(tiles, loaded))
         elements.push_back(
-            {load(b, *tile.operand, positions), alongRead, alongWritten});
+            {load(*tile.operand, positions), alongRead, alongWritten});
     }
     for (auto [tile, elements] : llvm::zip_equal(tiles, loaded))
       for (const Loaded &each : elements)
         memref::StoreOp::create(
-            b, loc, each.element, tile.memref,
-            getSlot(b, tile, each.alongRead, each.alongWritten));
+            b, each.element, tile.memref,
+            getSlot(tile, each.alongRead, each.alongWritten));
   }
 
   /// The place in the whole tensor, or the last one where that is behind it.
-  Value clamp(OpBuilder &b, unsigned row, Value inTile, bool inside) {
-    Value place = arith::AddIOp::create(b, loc, starts[row], inTile);
+  Value clamp(unsigned row, Value inTile, bool inside) {
+    Value place = b.add(starts[row], inTile);
     if (!inside)
-      place = arith::MinUIOp::create(b, loc, place,
-                                     number(b, schedule.kernel.sizes[row] - 1));
-    return toIndex(b, place);
+      place = b.min(place, b.number(schedule.kernel.sizes[row] - 1));
+    return b.toIndex(place);
   }
 
-  Value load(OpBuilder &b, OpOperand &operand, ArrayRef<Value> positions) {
+  Value load(OpOperand &operand, ArrayRef<Value> positions) {
     const StageSchedule *stage = schedule.kernel.find(operand.getOwner());
     EmitPoint point;
     for (int row : stage->rows)
-      point.positions.push_back(
-          row < 0 ? arith::ConstantIndexOp::create(b, loc, 0).getResult()
-                  : positions[row]);
+      point.positions.push_back(row < 0 ? b.index(0) : positions[row]);
     point.inTile = point.positions;
     return emitLoad(b, context.buffers, operand, point);
   }
 
-  void compute(OpBuilder &b) {
+  void compute() {
     // A fixed number of turns, which LLVM unrolls.
     const int64_t turns = llvm::divideCeil(getElements(), schedule.threads);
-    auto loop = scf::ForOp::create(b, loc, number(b, 0), number(b, turns),
-                                   number(b, 1));
-    OpBuilder inner(loop.getBody()->getTerminator());
-    Value which = arith::MulIOp::create(inner, loc, loop.getInductionVar(),
-                                        number(inner, schedule.threads));
-    which = arith::AddIOp::create(inner, loc, which, thread);
-    Value extent = number(inner, schedule.tile[written]);
-    Value inTile[] = {arith::DivUIOp::create(inner, loc, which, extent),
-                      arith::RemUIOp::create(inner, loc, which, extent)};
+    auto loop =
+        scf::ForOp::create(b, b.number(0), b.number(turns), b.number(1));
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    Value which = b.mul(loop.getInductionVar(), b.number(schedule.threads));
+    which = b.add(which, thread);
+    Value extent = b.number(schedule.tile[written]);
+    Value inTile[] = {b.div(which, extent), b.rem(which, extent)};
     const unsigned rows[] = {read, written};
     Value inside;
     auto check = [&](Value place, int64_t limit) {
-      Value below = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ult,
-                                          place, number(inner, limit));
-      inside =
-          inside ? arith::AndIOp::create(inner, loc, inside, below).getResult()
-                 : below;
+      Value below = b.isBelow(place, b.number(limit));
+      inside = inside ? b.both(inside, below) : below;
     };
     if (getElements() % schedule.threads != 0)
       check(which, getElements());
     for (auto [row, place] : llvm::zip_equal(rows, inTile)) {
-      Value position = arith::AddIOp::create(inner, loc, starts[row], place);
-      context.buffers.rowStarts[row] = toIndex(inner, position);
+      Value position = b.add(starts[row], place);
+      context.buffers.rowStarts[row] = b.toIndex(position);
       if (!isWhole(row))
         check(position, schedule.kernel.sizes[row]);
     }
     if (inside)
-      inner.setInsertionPoint(
-          scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false)
-              .thenBlock()
-              ->getTerminator());
+      b.setInsertionPoint(scf::IfOp::create(b, inside, /*withElseRegion=*/false)
+                              .thenBlock()
+                              ->getTerminator());
     for (const Tile &tile : tiles)
       context.staged[tile.operand] = memref::LoadOp::create(
-          inner, loc, tile.memref, getSlot(inner, tile, inTile[0], inTile[1]));
+          b, tile.memref, getSlot(tile, inTile[0], inTile[1]));
     for (const StageSchedule &stage : schedule.kernel.stages)
-      emitStage(inner, context, stage);
+      emitStage(b, context, stage);
   }
 
+  NumberBuilder b;
   GridContext &context;
   const GridSchedule &schedule;
-  Location loc;
   const Transposition transposition;
   const unsigned read, written;
   Value thread; ///< in the block, i32
@@ -196,9 +179,9 @@ private:
 
 } // namespace
 
-void emitTile(OpBuilder &b, GridContext &context, Location loc, ModuleOp target,
+void emitTile(const NumberBuilder &b, GridContext &context, ModuleOp target,
               StringRef name, Value block) {
-  TileEmitter(context, loc).emit(b, target, name, block);
+  TileEmitter(b, context).emit(target, name, block);
 }
 
 } // namespace partita::codegen::cuda

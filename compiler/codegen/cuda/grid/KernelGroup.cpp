@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -166,10 +165,9 @@ using Alike = SmallVector<GroupMember *>;
 
 /// The buffers of the member of this number, of those that are alike. `which`:
 /// null if there is one.
-SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp function,
+SmallVector<Value> selectBuffers(NumberBuilder &b, func::FuncOp function,
                                  const KernelGroup &group,
                                  ArrayRef<GroupMember *> alike, Value which) {
-  const Location loc = function.getLoc();
   SmallVector<Value> buffers;
   auto argument = [&](const GroupMember &member, unsigned number) -> Value {
     return function.getArgument(getArgument(group, member, number));
@@ -177,14 +175,11 @@ SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp function,
   for (unsigned i = 0; i < alike.front()->kernel.getNumArguments(); ++i)
     buffers.push_back(argument(*alike.front(), i));
   for (size_t other = 1; other < alike.size(); ++other) {
-    Value number =
-        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(other));
-    Value isOther =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, which, number);
+    Value isOther = b.isEqual(which, b.number(other));
     for (auto [i, buffer] : llvm::enumerate(buffers))
       if (Value own = argument(*alike[other], static_cast<unsigned>(i));
           own != buffer)
-        buffer = arith::SelectOp::create(b, loc, isOther, own, buffer);
+        buffer = arith::SelectOp::create(b, isOther, own, buffer);
   }
   return buffers;
 }
@@ -193,10 +188,9 @@ SmallVector<Value> selectBuffers(OpBuilder &b, func::FuncOp function,
 
 LogicalResult emitGroup(func::FuncOp function, ModuleOp target) {
   KernelGroup group = PARTITA_TRY(readGroup(function));
-  const Location loc = function.getLoc();
   func::FuncOp func = declareKernel(function, group.getInPlace(), target);
-  OpBuilder b(func.getBody().front().getTerminator());
-  Value block = NVVM::BlockIdXOp::create(b, loc, b.getI32Type());
+  NumberBuilder b(function.getLoc(), func.getBody().front().getTerminator());
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   llvm::MapVector<Operation *, Alike> kernels;
   for (GroupMember &member : group.members)
     kernels[member.kernel].push_back(&member);
@@ -207,28 +201,22 @@ LogicalResult emitGroup(func::FuncOp function, ModuleOp target) {
     func::FuncOp kernel = alike.front()->kernel;
     const GridSchedule &schedule = alike.front()->schedule;
     const int64_t blocks = schedule.getBlocks(), count = alike.size();
-    auto constant = [&](OpBuilder &at, int64_t value) -> Value {
-      return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(value));
-    };
     // Blocks before the first one wrap around.
-    Value own = arith::SubIOp::create(b, loc, block, constant(b, first));
-    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, own,
-                                         constant(b, blocks * count));
-    auto branch = scf::IfOp::create(b, loc, isHere, /*withElseRegion=*/false);
-    OpBuilder inner(branch.thenBlock()->getTerminator());
-    Value which;
-    if (count > 1) {
-      which = arith::DivUIOp::create(inner, loc, own, constant(inner, blocks));
-      own = arith::RemUIOp::create(inner, loc, own, constant(inner, blocks));
-    }
-    SmallVector<Value> buffers =
-        selectBuffers(inner, func, group, alike, which);
-    for (auto [i, buffer] : llvm::enumerate(buffers))
-      if (kernel.getArgAttr(i, kUnalignedAttr))
-        unaligned.insert(buffer);
-    emitThread(inner, kernel, schedule, target,
-               (function.getName() + "_" + Twine(number++)).str(), buffers,
-               own);
+    Value own = b.sub(block, b.number(first));
+    b.when(b.isBelow(own, b.number(blocks * count)), [&] {
+      Value which;
+      if (count > 1) {
+        which = b.div(own, b.number(blocks));
+        own = b.rem(own, b.number(blocks));
+      }
+      SmallVector<Value> buffers = selectBuffers(b, func, group, alike, which);
+      for (auto [i, buffer] : llvm::enumerate(buffers))
+        if (kernel.getArgAttr(i, kUnalignedAttr))
+          unaligned.insert(buffer);
+      emitThread(b, kernel, schedule, target,
+                 (function.getName() + "_" + Twine(number++)).str(), buffers,
+                 own);
+    });
     first += blocks * count;
   }
   alignVectors(func, unaligned);

@@ -9,6 +9,7 @@
 #define PARTITA_COMPILER_CODEGEN_CUDA_GRID_ROWTHREADS_H
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
+#include "compiler/codegen/cuda/grid/NumberBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,23 +19,21 @@ namespace partita::codegen::cuda {
 /// LLVM's numbers of the address spaces.
 inline constexpr int64_t kGlobalSpace = 1, kSharedSpace = 3;
 
-using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value,
-                                                 mlir::Value)>;
+using CombineFn = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
 
 /// The value of another thread of the warp: the one whose number differs in one
 /// bit (`bfly`), or is lower by `distance` (`up`).
-mlir::Value shuffle(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
+mlir::Value shuffle(NumberBuilder &b, mlir::Value value,
                     mlir::NVVM::ShflKind kind, int distance);
 
 /// Combines a value of each thread of a warp. All threads get the same bits.
-mlir::Value reduceWarp(mlir::OpBuilder &b, mlir::Location loc,
-                       mlir::Value value, CombineFn combine);
+mlir::Value reduceWarp(NumberBuilder &b, mlir::Value value, CombineFn combine);
 
 /// Declares shared memory of a block in `target`, and gets it. There are no
 /// bytes behind it that LLVM might read along.
-mlir::Value declareShared(mlir::OpBuilder &b, mlir::Location loc,
-                          mlir::ModuleOp target, llvm::StringRef name,
-                          int64_t elements, mlir::Type element);
+mlir::Value declareShared(NumberBuilder &b, mlir::ModuleOp target,
+                          llvm::StringRef name, int64_t elements,
+                          mlir::Type element);
 
 /// The threads that compute a row, and what they do together. They are a warp,
 /// the whole block, or those of a block that are as far apart as it has
@@ -49,7 +48,7 @@ public:
   int64_t size() const { return schedule.rowThreads; }
   /// Finds the row of this thread in the block of this number, and the thread's
   /// place among those of the row.
-  void begin(mlir::OpBuilder &b, mlir::Location loc, mlir::Value block);
+  void begin(NumberBuilder &b, mlir::Value block);
 
   mlir::Value row;    ///< of the grid, i32
   mlir::Value lane;   ///< index
@@ -57,21 +56,20 @@ public:
 
   /// Memory of `shape` for each row of the block. The buffer's base is that of
   /// this thread's row.
-  KernelBuffer allocate(mlir::OpBuilder &b, mlir::Location loc,
-                        llvm::ArrayRef<int64_t> shape, mlir::Type element);
+  KernelBuffer allocate(NumberBuilder &b, llvm::ArrayRef<int64_t> shape,
+                        mlir::Type element);
 
   /// What was written before it is seen by the row's threads behind it.
-  void barrier(mlir::OpBuilder &b, mlir::Location loc);
+  void barrier(NumberBuilder &b);
 
   /// Combines a value of each thread. All threads get the same bits, which
   /// depend on nothing but the values.
-  mlir::Value reduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
-                     CombineFn combine);
+  mlir::Value reduce(NumberBuilder &b, mlir::Value value, CombineFn combine);
 
 private:
-  void beginColumns(mlir::OpBuilder &b, mlir::Location loc);
-  mlir::Value reduceColumns(mlir::OpBuilder &b, mlir::Location loc,
-                            mlir::Value value, CombineFn combine);
+  void beginColumns(NumberBuilder &b);
+  mlir::Value reduceColumns(NumberBuilder &b, mlir::Value value,
+                            CombineFn combine);
 
   mlir::ModuleOp target;
   std::string kernel;

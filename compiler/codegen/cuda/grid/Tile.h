@@ -24,6 +24,7 @@
 namespace partita::codegen::cuda {
 
 struct GridContext;
+class NumberBuilder;
 
 /// Two row dimensions of a kernel of points: the results are contiguous along
 /// `written`, and the operands `staged` of its stages along `read`.
@@ -56,7 +57,7 @@ int64_t getStagedBytes(const GridSchedule &schedule,
 
 /// Emits what a thread does of the tile of its block. `name` begins the names
 /// of its shared memory in `target`.
-void emitTile(mlir::OpBuilder &b, GridContext &context, mlir::Location loc,
+void emitTile(const NumberBuilder &b, GridContext &context,
               mlir::ModuleOp target, llvm::StringRef name, mlir::Value block);
 
 } // namespace partita::codegen::cuda

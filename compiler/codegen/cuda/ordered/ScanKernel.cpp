@@ -66,13 +66,12 @@ public:
     warp = getWarp(thread);
     Value row = getBlock();
     // Rows of the dimensions before the scanned one, then of those behind it.
-    base =
-        add(mul(arith::DivUIOp::create(b, row, index(inner)), length * inner),
-            arith::RemUIOp::create(b, row, index(inner)));
+    base = b.add(b.mul(b.div(row, b.index(inner)), b.index(length * inner)),
+                 b.rem(row, b.index(inner)));
     neutral = arith::ConstantOp::create(
         b, nn::getNeutralElement(scan.getKind(), element));
-    auto loop = scf::ForOp::create(b, index(0), index(length),
-                                   index(kSpecialThreads * kElementsOfThread),
+    auto loop = scf::ForOp::create(b, b.index(0), b.index(length),
+                                   b.index(kSpecialThreads * kElementsOfThread),
                                    ValueRange{neutral});
     b.setInsertionPointToEnd(loop.getBody());
     Value next = emitPart(loop.getInductionVar(), loop.getRegionIterArg(0));
@@ -84,12 +83,12 @@ private:
   /// the next ones.
   Value emitPart(Value first, Value carried) {
     SmallVector<Value> places, isInside, scanned;
-    Value place = add(first, mul(toIndex(thread), kElementsOfThread));
+    Value place =
+        b.add(first, b.mul(b.toIndex(thread), b.index(kElementsOfThread)));
     for (int64_t i = 0; i < kElementsOfThread; ++i) {
-      places.push_back(add(place, index(i)));
-      isInside.push_back(
-          compare(arith::CmpIPredicate::ult, places[i], index(length)));
-      Value safe = arith::MinUIOp::create(b, places[i], index(length - 1));
+      places.push_back(b.add(place, b.index(i)));
+      isInside.push_back(b.isBelow(places[i], b.index(length)));
+      Value safe = b.min(places[i], b.index(length - 1));
       Value x = memref::LoadOp::create(b, from, getAddress(safe));
       x = arith::SelectOp::create(b, isInside[i], x, neutral);
       scanned.push_back(i == 0 ? x : combine(scanned[i - 1], x));
@@ -99,19 +98,20 @@ private:
     for (int64_t distance = 1; distance < kWarp; distance *= 2)
       warpAll = where(atLeast(lane, distance),
                       combine(fromBelow(warpAll, distance), warpAll), warpAll);
-    Value isLast = compare(arith::CmpIPredicate::eq, lane, number(kWarp - 1));
-    when(isLast,
-         [&] { memref::StoreOp::create(b, warpAll, partials, toIndex(warp)); });
+    Value isLast = b.isEqual(lane, b.number(kWarp - 1));
+    b.when(isLast, [&] {
+      memref::StoreOp::create(b, warpAll, partials, b.toIndex(warp));
+    });
     NVVM::Barrier0Op::create(b);
     Value before = carried, all = carried;
     for (int64_t i = 0; i < kWarps; ++i) {
-      all = combine(all, memref::LoadOp::create(b, partials, index(i)));
+      all = combine(all, memref::LoadOp::create(b, partials, b.index(i)));
       before = where(atLeast(warp, i + 1), all, before);
     }
     before =
         where(atLeast(lane, 1), combine(before, fromBelow(warpAll, 1)), before);
     for (int64_t i = 0; i < kElementsOfThread; ++i)
-      when(isInside[i], [&] {
+      b.when(isInside[i], [&] {
         memref::StoreOp::create(b, combine(before, scanned[i]), to,
                                 getAddress(places[i]));
       });
@@ -126,16 +126,18 @@ private:
 
   /// The value of an earlier thread of the warp, if there is one.
   Value fromBelow(Value x, int64_t distance) {
-    return shuffle(b, b.getLoc(), x, NVVM::ShflKind::up, distance);
+    return shuffle(b, x, NVVM::ShflKind::up, distance);
   }
 
   Value where(Value condition, Value x, Value otherwise) {
     return arith::SelectOp::create(b, condition, x, otherwise);
   }
   Value atLeast(Value x, int64_t least) {
-    return compare(arith::CmpIPredicate::uge, x, number(least));
+    return b.compare(arith::CmpIPredicate::uge, x, b.number(least));
   }
-  Value getAddress(Value place) { return add(base, mul(place, inner)); }
+  Value getAddress(Value place) {
+    return b.add(base, b.mul(place, b.index(inner)));
+  }
 
   nn::ScanOp scan;
   const Type element;

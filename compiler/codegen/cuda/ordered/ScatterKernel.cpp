@@ -105,18 +105,17 @@ public:
 
   void emit() {
     thread = getThread();
-    first = mul(getBlock(), countRowsOfBlock(scatter));
-    Value end =
-        arith::MinUIOp::create(b, add(first, index(countRowsOfBlock(scatter))),
-                               index(scatter.getType().getDimSize(0)));
-    count = arith::SubIOp::create(b, end, first);
-    loop(first, end, 1, [&](Value row) {
+    first = b.mul(getBlock(), b.index(countRowsOfBlock(scatter)));
+    Value end = b.min(b.add(first, b.index(countRowsOfBlock(scatter))),
+                      b.index(scatter.getType().getDimSize(0)));
+    count = b.sub(end, first);
+    b.loop(first, end, 1, [&](Value row) {
       overColumns(row, [&](Value, Value place) {
         memref::StoreOp::create(b, read(place), to, place);
       });
     });
-    loop(index(0), index(updates), kSpecialThreads,
-         [&](Value begin) { addTurn(begin); });
+    b.loop(b.index(0), b.index(updates), kSpecialThreads,
+           [&](Value begin) { addTurn(begin); });
   }
 
 private:
@@ -137,15 +136,15 @@ private:
   void addTurn(Value begin) {
     Value lane = getLane(thread), warp = getWarp(thread);
     Value mask =
-        NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), isMine(begin),
+        NVVM::VoteSyncOp::create(b, b.getI32Type(), b.number(-1), isMine(begin),
                                  NVVM::VoteSyncKind::ballot);
-    when(compare(arith::CmpIPredicate::eq, lane, number(0)),
-         [&] { memref::StoreOp::create(b, mask, found, toIndex(warp)); });
+    b.when(b.isEqual(lane, b.number(0)),
+           [&] { memref::StoreOp::create(b, mask, found, b.toIndex(warp)); });
     NVVM::Barrier0Op::create(b);
-    loop(index(0), index(kWarps), 1, [&](Value warp) {
-      Value ofWarp = add(begin, mul(warp, kWarp));
+    b.loop(b.index(0), b.index(kWarps), 1, [&](Value warp) {
+      Value ofWarp = b.add(begin, b.mul(warp, b.index(kWarp)));
       overBits(memref::LoadOp::create(b, found, warp),
-               [&](Value bit) { addUpdate(add(ofWarp, toIndex(bit))); });
+               [&](Value bit) { addUpdate(b.add(ofWarp, b.toIndex(bit))); });
     });
     // Nobody writes those of the next turn before all have read these.
     NVVM::Barrier0Op::create(b);
@@ -153,26 +152,25 @@ private:
 
   /// Whether this thread's update of a turn goes to a row of this block.
   Value isMine(Value begin) {
-    Value update = add(begin, toIndex(thread));
-    Value isThere = compare(arith::CmpIPredicate::ult, update, index(updates));
-    Value last = arith::MinUIOp::create(b, update, index(updates - 1));
+    Value update = b.add(begin, b.toIndex(thread));
+    Value isThere = b.isBelow(update, b.index(updates));
+    Value last = b.min(update, b.index(updates - 1));
     Type i64 = b.getI64Type();
     Value place = memref::LoadOp::create(b, places, last);
-    Value behind = arith::SubIOp::create(
-        b, place, arith::IndexCastUIOp::create(b, i64, first));
-    Value isInside = compare(arith::CmpIPredicate::ult, behind,
-                             arith::IndexCastUIOp::create(b, i64, count));
-    return arith::AndIOp::create(b, isThere, isInside);
+    Value behind = b.sub(place, arith::IndexCastUIOp::create(b, i64, first));
+    Value isInside =
+        b.isBelow(behind, arith::IndexCastUIOp::create(b, i64, count));
+    return b.both(isThere, isInside);
   }
 
   void addUpdate(Value update) {
-    Value row = arith::IndexCastUIOp::create(
-        b, b.getIndexType(),
-        memref::LoadOp::create(b, places, ValueRange{update}));
-    Value begin = mul(update, columns);
+    Value row =
+        b.toIndex(memref::LoadOp::create(b, places, ValueRange{update}));
+    Value begin = b.mul(update, b.index(columns));
     overColumns(row, [&](Value column, Value place) {
       Value all = memref::LoadOp::create(b, to, place);
-      Value x = memref::LoadOp::create(b, from, ValueRange{add(begin, column)});
+      Value x =
+          memref::LoadOp::create(b, from, ValueRange{b.add(begin, column)});
       memref::StoreOp::create(b, nn::scalar::add(b, b.getLoc(), all, x), to,
                               place);
     });
@@ -186,20 +184,20 @@ private:
     Block *before = b.createBlock(&bits.getBefore(), {}, i32, b.getLoc());
     Value left = before->getArgument(0);
     scf::ConditionOp::create(
-        b, compare(arith::CmpIPredicate::ne, left, number(0)), left);
+        b, b.compare(arith::CmpIPredicate::ne, left, b.number(0)), left);
     Block *after = b.createBlock(&bits.getAfter(), {}, i32, b.getLoc());
     left = after->getArgument(0);
     emit(LLVM::CountTrailingZerosOp::create(b, i32, left,
                                             /*is_zero_poison=*/true));
-    Value others = arith::SubIOp::create(b, left, number(1));
-    scf::YieldOp::create(b, ValueRange{arith::AndIOp::create(b, left, others)});
+    Value others = b.sub(left, b.number(1));
+    scf::YieldOp::create(b, ValueRange{b.both(left, others)});
   }
 
   /// The same threads have the same columns each time.
   template <typename Fn> void overColumns(Value row, Fn emit) {
-    Value base = mul(row, columns);
-    loop(toIndex(thread), index(columns), kSpecialThreads,
-         [&](Value column) { emit(column, add(base, column)); });
+    Value base = b.mul(row, b.index(columns));
+    b.loop(b.toIndex(thread), b.index(columns), kSpecialThreads,
+           [&](Value column) { emit(column, b.add(base, column)); });
   }
 
   nn::ScatterOp scatter;

@@ -59,19 +59,19 @@ public:
   void emit() {
     thread = getThread();
     Value row = getBlock();
-    base = mul(row, columns);
-    Value first = mul(row, count);
+    base = b.mul(row, b.index(columns));
+    Value first = b.mul(row, b.index(count));
     Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
-    auto passes = scf::ForOp::create(b, index(0), index(count), index(1),
-                                     ValueRange{any, number(-1)});
+    auto passes = scf::ForOp::create(b, b.index(0), b.index(count), b.index(1),
+                                     ValueRange{any, b.number(-1)});
     b.setInsertionPointToEnd(passes.getBody());
     Candidate chosen =
         emitPass({passes.getRegionIterArg(0), passes.getRegionIterArg(1)});
-    Value isWriter = compare(arith::CmpIPredicate::eq, thread, number(0));
-    when(isWriter, [&] {
+    Value isWriter = b.isEqual(thread, b.number(0));
+    b.when(isWriter, [&] {
       Value place = arith::ExtUIOp::create(b, b.getI64Type(), chosen.place);
-      memref::StoreOp::create(b, place, to,
-                              ValueRange{add(first, passes.getInductionVar())});
+      memref::StoreOp::create(
+          b, place, to, ValueRange{b.add(first, passes.getInductionVar())});
     });
     scf::YieldOp::create(b, ValueRange{chosen.element, chosen.place});
   }
@@ -87,15 +87,15 @@ private:
   /// The first element behind the last one that was chosen.
   Candidate emitPass(Candidate last) {
     Value any = arith::ConstantOp::create(b, b.getZeroAttr(element));
-    auto loop =
-        scf::ForOp::create(b, toIndex(thread), index(columns),
-                           index(kSpecialThreads), ValueRange{any, number(-1)});
+    auto loop = scf::ForOp::create(b, b.toIndex(thread), b.index(columns),
+                                   b.index(kSpecialThreads),
+                                   ValueRange{any, b.number(-1)});
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToEnd(loop.getBody());
       Value column = loop.getInductionVar();
       Candidate x{
-          memref::LoadOp::create(b, from, ValueRange{add(base, column)}),
+          memref::LoadOp::create(b, from, ValueRange{b.add(base, column)}),
           arith::IndexCastUIOp::create(b, b.getI32Type(), column)};
       Value isBehind = arith::OrIOp::create(b, isNone(last), isBefore(last, x));
       Candidate next = choose(
@@ -108,15 +108,15 @@ private:
       best = join(best, {exchange(best.element, distance),
                          exchange(best.place, distance)});
     Value warp = getWarp(thread), lane = getLane(thread);
-    when(compare(arith::CmpIPredicate::eq, lane, number(0)), [&] {
-      Value slot = toIndex(warp);
+    b.when(b.isEqual(lane, b.number(0)), [&] {
+      Value slot = b.toIndex(warp);
       memref::StoreOp::create(b, best.element, elements, slot);
       memref::StoreOp::create(b, best.place, places, slot);
     });
     NVVM::Barrier0Op::create(b);
     for (int64_t i = 0; i < kWarps; ++i) {
-      Candidate other{memref::LoadOp::create(b, elements, index(i)),
-                      memref::LoadOp::create(b, places, index(i))};
+      Candidate other{memref::LoadOp::create(b, elements, b.index(i)),
+                      memref::LoadOp::create(b, places, b.index(i))};
       best = i == 0 ? other : join(best, other);
     }
     // Nobody writes those of the next pass before all have read these.
@@ -126,49 +126,48 @@ private:
 
   /// The first of two, either of which may be none.
   Candidate join(Candidate x, Candidate other) {
-    Value isOne = compare(arith::CmpIPredicate::sge, other.place, number(0));
+    Value isOne =
+        b.compare(arith::CmpIPredicate::sge, other.place, b.number(0));
     return choose(x, other, isOne);
   }
 
   /// `other`, if it is one and comes before `x`, or there is no `x`.
   Candidate choose(Candidate x, Candidate other, Value isOne) {
     Value isBetter = arith::OrIOp::create(b, isNone(x), isBefore(other, x));
-    isBetter = arith::AndIOp::create(b, isOne, isBetter);
+    isBetter = b.both(isOne, isBetter);
     return {arith::SelectOp::create(b, isBetter, other.element, x.element),
             arith::SelectOp::create(b, isBetter, other.place, x.place)};
   }
 
   Value isNone(Candidate x) {
-    return compare(arith::CmpIPredicate::slt, x.place, number(0));
+    return b.compare(arith::CmpIPredicate::slt, x.place, b.number(0));
   }
 
   /// Of equal elements the earlier one comes first.
   Value isBefore(Candidate x, Candidate y) {
     Value isLess = less(x.element, y.element),
           isMore = less(y.element, x.element);
-    Value isEarlier = compare(arith::CmpIPredicate::slt, x.place, y.place);
+    Value isEarlier = b.compare(arith::CmpIPredicate::slt, x.place, y.place);
     // If it comes neither before nor behind, it is equal.
     Value isBehind = topK.getLargest() ? isLess : isMore;
     Value isFirst = topK.getLargest() ? isMore : isLess;
     Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
     Value notBehind = arith::XOrIOp::create(b, isBehind, yes);
-    return arith::OrIOp::create(b, isFirst,
-                                arith::AndIOp::create(b, notBehind, isEarlier));
+    return arith::OrIOp::create(b, isFirst, b.both(notBehind, isEarlier));
   }
 
   /// NaN is larger than all numbers.
   Value less(Value x, Value y) {
     if (!isa<FloatType>(element))
-      return compare(arith::CmpIPredicate::slt, x, y);
+      return b.compare(arith::CmpIPredicate::slt, x, y);
     Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
     Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, y, y);
     Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);
-    return arith::OrIOp::create(b, below,
-                                arith::AndIOp::create(b, isNan, isNumber));
+    return arith::OrIOp::create(b, below, b.both(isNan, isNumber));
   }
 
   Value exchange(Value x, int distance) {
-    return shuffle(b, b.getLoc(), x, NVVM::ShflKind::bfly, distance);
+    return shuffle(b, x, NVVM::ShflKind::bfly, distance);
   }
 
   nn::TopKOp topK;

@@ -10,10 +10,7 @@
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace partita::codegen::cuda {
 
@@ -30,8 +27,8 @@ protected:
 
   /// Memory that the threads of a block share.
   mlir::Value share(llvm::StringRef what, int64_t elements, mlir::Type type) {
-    return declareShared(b, b.getLoc(), target,
-                         (kernel.getName() + "_" + what).str(), elements, type);
+    return declareShared(b, target, (kernel.getName() + "_" + what).str(),
+                         elements, type);
   }
 
   /// Where a thread is: in its block and in its warp (i32), and its block.
@@ -39,51 +36,16 @@ protected:
     return mlir::NVVM::ThreadIdXOp::create(b, b.getI32Type());
   }
   mlir::Value getLane(mlir::Value thread) {
-    return mlir::arith::RemUIOp::create(b, thread, number(kWarp));
+    return b.rem(thread, b.number(kWarp));
   }
   mlir::Value getWarp(mlir::Value thread) {
-    return mlir::arith::DivUIOp::create(b, thread, number(kWarp));
+    return b.div(thread, b.number(kWarp));
   }
   mlir::Value getBlock() {
-    return toIndex(mlir::NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    return b.toIndex(mlir::NVVM::BlockIdXOp::create(b, b.getI32Type()));
   }
 
-  /// A constant of i32, and one of index.
-  mlir::Value number(int64_t value) {
-    return mlir::arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  }
-  mlir::Value index(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(b, value);
-  }
-  mlir::Value toIndex(mlir::Value x) {
-    return mlir::arith::IndexCastUIOp::create(b, b.getIndexType(), x);
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(b, x, y);
-  }
-  mlir::Value mul(mlir::Value x, int64_t factor) {
-    return mlir::arith::MulIOp::create(b, x, index(factor));
-  }
-  mlir::Value compare(mlir::arith::CmpIPredicate is, mlir::Value x,
-                      mlir::Value y) {
-    return mlir::arith::CmpIOp::create(b, is, x, y);
-  }
-  template <typename Fn> void when(mlir::Value condition, Fn emit) {
-    auto branch =
-        mlir::scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    mlir::OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    emit();
-  }
-  template <typename Fn>
-  void loop(mlir::Value begin, mlir::Value end, int64_t step, Fn emit) {
-    auto op = mlir::scf::ForOp::create(b, begin, end, index(step));
-    mlir::OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(op.getBody()->getTerminator());
-    emit(op.getInductionVar());
-  }
-
-  mlir::ImplicitLocOpBuilder b;
+  NumberBuilder b;
   mlir::func::FuncOp kernel;
   mlir::ModuleOp target;
   mlir::func::FuncOp func;

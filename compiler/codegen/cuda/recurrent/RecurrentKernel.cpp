@@ -143,9 +143,9 @@ public:
   void emit() {
     addArrays();
     Value sequence = getBlock();
-    direction = arith::DivUIOp::create(b, sequence, index(batch));
-    sample = arith::RemUIOp::create(b, sequence, index(batch));
-    thread = toIndex(getThread());
+    direction = b.div(sequence, b.index(batch));
+    sample = b.rem(sequence, b.index(batch));
+    thread = b.toIndex(getThread());
     state = allocate("state", hidden);
     sums = allocate("sums", gates * hidden);
     if (resetsBefore())
@@ -163,11 +163,11 @@ public:
       emitDirection(0, count);
     else
       for (int64_t d = 0; d < directions; ++d)
-        when(equal(direction, d), [&] { emitDirection(d, count); });
+        b.when(equal(direction, d), [&] { emitDirection(d, count); });
     forElements([&](Value i) {
-      write(out, {index(steps), direction, sample, i}, read(state, {i}));
+      write(out, {b.index(steps), direction, sample, i}, read(state, {i}));
       if (isLstm())
-        write(out, {index(steps + 1), direction, sample, i}, read(cell, {i}));
+        write(out, {b.index(steps + 1), direction, sample, i}, read(cell, {i}));
     });
   }
 
@@ -196,16 +196,14 @@ private:
         computeStrides(cast<RankedTensorType>(tensor.getType()).getShape())};
   }
 
-  Value equal(Value a, int64_t value) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, index(value));
-  }
+  Value equal(Value a, int64_t value) { return b.isEqual(a, b.index(value)); }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value oneMinus(Value x) {
     return arith::SubFOp::create(b, emitFloat(b, 1), x);
   }
   Value shifted(Value i, int64_t by) {
-    return by == 0 ? i : arith::AddIOp::create(b, i, index(by)).getResult();
+    return by == 0 ? i : b.add(i, b.index(by));
   }
 
   Array allocate(StringRef what, int64_t elements) {
@@ -215,11 +213,8 @@ private:
   Value place(const Array &array, ArrayRef<Value> indices) {
     Value sum;
     for (auto [position, stride] : llvm::zip_equal(indices, array.strides)) {
-      Value part =
-          stride == 1
-              ? position
-              : arith::MulIOp::create(b, position, index(stride)).getResult();
-      sum = sum ? arith::AddIOp::create(b, sum, part).getResult() : part;
+      Value part = stride == 1 ? position : b.mul(position, b.index(stride));
+      sum = sum ? b.add(sum, part) : part;
     }
     return sum;
   }
@@ -240,30 +235,28 @@ private:
 
   /// The elements of the state, dealt out to the block's threads.
   template <typename Fn> void forElements(Fn body) {
-    loop(thread, index(hidden), kSpecialThreads, body);
+    b.loop(thread, b.index(hidden), kSpecialThreads, body);
   }
 
   /// How many steps the sequence has.
   Value getLength() {
     if (!layer.getLengths())
-      return index(steps);
+      return b.index(steps);
     Value length = read(arrays[layer.getLengths()], {sample});
     length = arith::IndexCastOp::create(b, b.getIndexType(), length);
-    length = arith::MaxSIOp::create(b, length, index(0));
-    return arith::MinSIOp::create(b, length, index(steps));
+    length = arith::MaxSIOp::create(b, length, b.index(0));
+    return arith::MinSIOp::create(b, length, b.index(steps));
   }
 
   void emitDirection(int64_t d, Value count) {
-    loop(index(0), index(steps), 1, [&](Value step) {
-      Value active =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, step, count);
+    b.loop(b.index(0), b.index(steps), 1, [&](Value step) {
+      Value active = b.isBelow(step, count);
       auto branch = scf::IfOp::create(b, active, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(branch.thenBlock()->getTerminator());
       Value time = step;
       if (layer.getReversed()[d])
-        time = arith::SubIOp::create(
-            b, arith::SubIOp::create(b, count, index(1)), step);
+        time = b.sub(b.sub(count, b.index(1)), step);
       emitStep(d, time);
       b.setInsertionPoint(branch.elseBlock()->getTerminator());
       forElements([&](Value i) {
@@ -279,15 +272,15 @@ private:
 
   /// sums[first, last) = weights . from: a warp for each row.
   void multiply(const Array &from, int64_t first, int64_t last) {
-    Value warp = arith::DivUIOp::create(b, thread, index(kWarp));
-    Value lane = arith::RemUIOp::create(b, thread, index(kWarp));
-    loop(shifted(warp, first), index(last), kSpecialThreads / kWarp,
-         [&](Value row) { multiplyRow(from, row, lane); });
+    Value warp = b.div(thread, b.index(kWarp));
+    Value lane = b.rem(thread, b.index(kWarp));
+    b.loop(shifted(warp, first), b.index(last), kSpecialThreads / kWarp,
+           [&](Value row) { multiplyRow(from, row, lane); });
     barrier();
   }
 
   void multiplyRow(const Array &from, Value row, Value lane) {
-    auto each = scf::ForOp::create(b, lane, index(hidden), index(kWarp),
+    auto each = scf::ForOp::create(b, lane, b.index(hidden), b.index(kWarp),
                                    ValueRange{emitFloat(b, 0)});
     {
       OpBuilder::InsertionGuard guard(b);
@@ -297,11 +290,9 @@ private:
       scf::YieldOp::create(
           b, add(each.getRegionIterArg(0), mul(weight, read(from, {k}))));
     }
-    Value sum = reduceWarp(b, b.getLoc(), each.getResult(0),
-                           [&](OpBuilder &at, Value x, Value y) -> Value {
-                             return arith::AddFOp::create(at, b.getLoc(), x, y);
-                           });
-    when(equal(lane, 0), [&] { write(sums, {row}, sum); });
+    Value sum = reduceWarp(b, each.getResult(0),
+                           [&](Value x, Value y) { return add(x, y); });
+    b.when(equal(lane, 0), [&] { write(sums, {row}, sum); });
   }
 
   Value input(Value time, Value i, int64_t gate) {
