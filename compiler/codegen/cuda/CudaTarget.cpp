@@ -74,8 +74,6 @@ DeviceSpeeds getUsualSpeeds(const Gpu &gpu) {
   return speeds;
 }
 
-llvm::ArrayRef<Gpu> getGpus() { return kGpus; }
-
 const Gpu *findGpu(llvm::StringRef name) {
   if (name.empty())
     return &kGpus[0];

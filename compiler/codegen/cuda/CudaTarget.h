@@ -11,7 +11,6 @@
 #include "compiler/codegen/DeviceSpeeds.h"
 #include "runtime/abi/artifact.h"
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
@@ -24,8 +23,6 @@ struct Gpu {
   abi::GpuArchitecture architecture;
   llvm::StringLiteral features; ///< LLVM's: the oldest PTX that knows it
 };
-
-llvm::ArrayRef<Gpu> getGpus();
 
 /// The architecture of that name, e.g. "sm_90", or null. "" is the oldest,
 /// whose kernels run on all later ones.

@@ -17,7 +17,6 @@
 
 #include "compiler/codegen/kernels/EmitBody.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

@@ -12,7 +12,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -64,7 +63,7 @@ FailureOr<KernelGroup> formGroup(ArrayRef<func::FuncOp> kernels,
                              llvm::to_vector(inputs.take_front(count)),
                              results});
     inputs = inputs.drop_front(count);
-    results += group.members.back().countResults();
+    results += group.members.back().kernel.getNumResults();
     if (group.members.back().schedule.threads != group.getThreads())
       return failure();
   }

@@ -45,8 +45,6 @@ struct GroupMember {
   GridSchedule schedule;
   llvm::SmallVector<int64_t> inputs;
   int64_t firstResult = 0;
-
-  int64_t countResults() { return kernel.getNumResults(); }
 };
 
 struct KernelGroup {
