@@ -8,7 +8,6 @@
 #include "runtime/comm/local/LocalCollectives.h"
 
 #include "runtime/base/Elements.h"
-#include "runtime/comm/reduce/Combine.h"
 #include "runtime/comm/reduce/Group.h"
 
 #include <cstring>

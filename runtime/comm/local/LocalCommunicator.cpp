@@ -58,13 +58,10 @@ public:
     }
     Queue &queue = device->queue();
     PARTITA_TRY(queue.wait(message.ready));
-    const Status status =
-        count == 0 ? Status()
-        : message.device
-            ? queue.copyFrom(*message.device, data, message.data, count)
-            : queue.copyIn(data, message.data, count);
-    if (!status.ok())
-      return status;
+    if (count)
+      PARTITA_TRY(message.device ? queue.copyFrom(*message.device, data,
+                                                  message.data, count)
+                                 : queue.copyIn(data, message.data, count));
     return comm.releaseAfter(channel, micro_batch, queue.record());
   }
   Expected<const uint8_t *> borrow(int micro_batch, uint8_t *,

@@ -130,13 +130,11 @@ Status Job::barrier() {
 
 Expected<int> Job::firstFailed(bool ok) {
   int lowest = ok ? mySize : myRank;
-  Status status = exchange(bytesOf(lowest), [&](std::span<const uint8_t> from) {
+  PARTITA_TRY(exchange(bytesOf(lowest), [&](std::span<const uint8_t> from) {
     int other;
     std::memcpy(&other, from.data(), sizeof other);
     lowest = std::min(lowest, other);
-  });
-  if (!status.ok())
-    return status;
+  }));
   return lowest == mySize ? -1 : lowest;
 }
 
@@ -146,15 +144,13 @@ Expected<int> Job::firstOther(uint64_t number) {
     int64_t other;
   } value = {number, -1};
   int64_t from = 0; // the ranks come in their order
-  Status status = exchange(bytesOf(value), [&](std::span<const uint8_t> bytes) {
+  PARTITA_TRY(exchange(bytesOf(value), [&](std::span<const uint8_t> bytes) {
     uint64_t theirs;
     std::memcpy(&theirs, bytes.data(), sizeof theirs);
     ++from;
     if (theirs != number && value.other < 0)
       value.other = from;
-  });
-  if (!status.ok())
-    return status;
+  }));
   return int(value.other);
 }
 
@@ -203,8 +199,8 @@ Status
 Job::exchange(std::span<uint8_t> bytes,
               const std::function<void(std::span<const uint8_t>)> &combine) {
   if (myRank != 0) {
-    Status status = send(0, bytes);
-    return status.ok() ? receive(0, bytes) : status;
+    PARTITA_TRY(send(0, bytes));
+    return receive(0, bytes);
   }
   theirs.resize(bytes.size());
   for (int from = 1; from < mySize; ++from) {

@@ -8,6 +8,7 @@
 #include "runtime/comm/mpi/MixedCommunicator.h"
 
 #include "runtime/comm/mpi/Wait.h"
+#include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
 
@@ -34,20 +35,14 @@ MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
     if (local)
       here.push_back(channel);
   }
-  std::vector<CollectiveInfo> within = collectives;
-  for (CollectiveInfo &info : within) {
+  made->local_groups = collectives;
+  for (CollectiveInfo &info : made->local_groups)
     std::erase_if(info.groups, [&](const std::vector<int> &group) {
       return !std::all_of(group.begin(), group.end(), isHere);
     });
-    std::vector<bool> &local = made->local_groups.emplace_back(
-        std::vector<bool>(size_t(placement.devices()), false));
-    for (const std::vector<int> &group : info.groups)
-      for (int device : group)
-        local[size_t(device)] = true;
-  }
   made->within = std::make_unique<LocalCommunicator>(
       here, micro_batches, patience.timeout_s + mpi::kNeighbourSlack, spin,
-      within);
+      made->local_groups);
   return made;
 }
 
@@ -69,9 +64,8 @@ std::unique_ptr<Participant>
 MixedCommunicator::participant(int collective, int device,
                                const EndMemory &memory) {
   const bool local = collective >= 0 &&
-                     size_t(collective) < local_groups.size() && device >= 0 &&
-                     size_t(device) < local_groups[size_t(collective)].size() &&
-                     local_groups[size_t(collective)][size_t(device)];
+                     size_t(collective) < local_groups.size() &&
+                     membership(local_groups[size_t(collective)], device).group;
   return local ? within->participant(collective, device, memory)
                : between->participant(collective, device, memory);
 }

@@ -57,8 +57,8 @@ private:
   std::unique_ptr<LocalCommunicator> within;
   std::shared_ptr<MpiCommunicator> between;
   std::vector<int> local_channels; ///< see localOf
-  /// By collective and device: whether its group is all here.
-  std::vector<std::vector<bool>> local_groups;
+  /// The collectives, of the groups that are all here.
+  std::vector<CollectiveInfo> local_groups;
 };
 
 } // namespace partita::runtime

@@ -10,7 +10,6 @@
 #include "runtime/base/Elements.h"
 #include "runtime/comm/mpi/Layout.h"
 #include "runtime/comm/mpi/Wait.h"
-#include "runtime/comm/reduce/Combine.h"
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 
 #include "runtime/comm/reduce/Group.h"
 
+#include "runtime/base/BestLevel.h"
 #include "runtime/base/Elements.h"
-#include "runtime/comm/reduce/Combine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,37 @@ namespace {
 /// What cores exchange.
 constexpr int64_t kLine = 64;
 
+/// None for types whose elements are not combined.
+CombineFunctions functionsOf(abi::DType dtype) {
+  const auto functions = atBestLevel(combineFunctionsBaseline,
+                                     combineFunctionsV3, combineFunctionsV4);
+  switch (dtype) {
+#define PARTITA_CASE(name, ...)                                                \
+  case abi::DType::name:                                                       \
+    return functions(ElementFormat::name);
+    PARTITA_ELEMENT_FORMATS(PARTITA_CASE)
+#undef PARTITA_CASE
+  default:
+    return {};
+  }
+}
+
 } // namespace
+
+CombineFunction combineFunction(abi::DType dtype, Reduction reduction) {
+  const CombineFunctions functions = functionsOf(dtype);
+  switch (reduction) {
+  case Reduction::sum:
+    return functions.sum;
+  case Reduction::prod:
+    return functions.prod;
+  case Reduction::max:
+    return functions.max;
+  case Reduction::min:
+    return functions.min;
+  }
+  return nullptr;
+}
 
 bool combines(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce ||

@@ -10,12 +10,17 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/comm/Collective.h"
+#include "runtime/comm/reduce/CombineRows.h"
 
 #include <cstddef>
 #include <string>
 #include <utility>
 
 namespace partita::runtime {
+
+/// The function for this processor; null if elements of this type have no such
+/// reduction.
+CombineFunction combineFunction(abi::DType dtype, Reduction reduction);
 
 /// Whether collectives of this kind combine elements.
 bool combines(CollectiveKind kind);
