@@ -257,27 +257,17 @@ Status Endpoint::open() {
     PARTITA_TRY(makeStream(static_cast<int>(i)));
     parts[i].reserve(edge.channels.size());
   }
-  auto makeEvents = [&](std::vector<cuda::GpuEvent> &events, size_t count,
-                        const auto &needs) -> Status {
-    events.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      if (!needs(i))
-        continue;
-      events[i] = PARTITA_TRY(cuda::createEvent(gpu));
-    }
-    return Status();
-  };
+  collective_done.resize(traffic.collectives.size());
+  for (size_t i = 0; i < collective_done.size(); ++i)
+    if (network.routes.group(network.routes.split_of[i], index))
+      collective_done[i] = PARTITA_TRY(cuda::createEvent(gpu));
   const auto batches = static_cast<size_t>(traffic.micro_batches);
-  Status status =
-      makeEvents(collective_done, traffic.collectives.size(), [&](size_t i) {
-        return network.routes.group(network.routes.split_of[i], index);
-      });
-  if (!status.ok())
-    return status;
-  return makeEvents(sent, traffic.channels.size() * batches, [&](size_t i) {
-    return network.routes.edge_of[i / batches] >= 0 &&
-           traffic.channels[i / batches].source == index;
-  });
+  sent.resize(traffic.channels.size() * batches);
+  for (size_t i = 0; i < sent.size(); ++i)
+    if (network.routes.edge_of[i / batches] >= 0 &&
+        traffic.channels[i / batches].source == index)
+      sent[i] = PARTITA_TRY(cuda::createEvent(gpu));
+  return Status();
 }
 
 Status Endpoint::join(const UniqueId &id) {

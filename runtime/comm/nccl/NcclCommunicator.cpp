@@ -122,8 +122,7 @@ private:
     for (std::thread &thread : threads)
       thread.join();
     for (const Status &status : statuses)
-      if (!status.ok())
-        return status;
+      PARTITA_TRY(status);
     return Status();
   }
   Status settle() {
@@ -148,44 +147,38 @@ private:
 
 /// All processes make the same calls in the same order.
 Status NcclCommunicator::makeConnections() {
-  Status status = each([](Endpoint &endpoint) { return endpoint.open(); });
-  if (status.ok())
-    status = each([&](Endpoint &endpoint) { return endpoint.join(id); });
-  if (status.ok())
-    status = settle();
-  for (size_t i = 0; status.ok() && i < network.routes.splits.size(); ++i) {
-    status = each([&](Endpoint &endpoint) { return endpoint.split(int(i)); });
-    if (status.ok())
-      status = settle();
+  PARTITA_TRY(base->connect());
+  PARTITA_TRY(each([](Endpoint &endpoint) { return endpoint.open(); }));
+  PARTITA_TRY(each([&](Endpoint &endpoint) { return endpoint.join(id); }));
+  PARTITA_TRY(settle());
+  for (size_t i = 0; i < network.routes.splits.size(); ++i) {
+    PARTITA_TRY(
+        each([&](Endpoint &endpoint) { return endpoint.split(int(i)); }));
+    PARTITA_TRY(settle());
   }
-  for (size_t i = 0; status.ok() && i < network.routes.edges.size(); ++i) {
-    status = together(
-        [&](Endpoint &endpoint) { return endpoint.warmUpEdge(int(i)); });
-    if (status.ok())
-      status = settle();
+  for (size_t i = 0; i < network.routes.edges.size(); ++i) {
+    PARTITA_TRY(together(
+        [&](Endpoint &endpoint) { return endpoint.warmUpEdge(int(i)); }));
+    PARTITA_TRY(settle());
   }
   std::set<std::tuple<int, CollectiveKind, abi::DType, abi::Reduction>> known;
-  for (size_t i = 0; status.ok() && i < network.traffic.collectives.size();
-       ++i) {
+  for (size_t i = 0; i < network.traffic.collectives.size(); ++i) {
     const CollectiveInfo &info = network.traffic.collectives[i];
     const int split = network.routes.split_of[i];
     if (split < 0 ||
         !known.emplace(split, info.kind, info.dtype, info.reduction).second)
       continue;
-    status =
-        together([&](Endpoint &endpoint) { return endpoint.warmUp(int(i)); });
-    if (status.ok())
-      status = settle();
+    PARTITA_TRY(
+        together([&](Endpoint &endpoint) { return endpoint.warmUp(int(i)); }));
+    PARTITA_TRY(settle());
   }
-  return status;
+  return Status();
 }
 
 Status NcclCommunicator::connect() {
   if (connected)
     return Status();
-  Status status = base->connect();
-  if (status.ok())
-    status = makeConnections();
+  Status status = makeConnections();
   connected = status.ok();
   if (!status.ok())
     abort();
