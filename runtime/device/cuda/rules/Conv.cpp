@@ -43,9 +43,10 @@ public:
     const bool last = isDense(wanted.weights, channels_last);
     if (!last && !isDense(wanted.weights, plain))
       return "its weights do not lie densely";
-    conv.x = imageOf(wanted.x, channels_last);
-    conv.weights = imageOf(wanted.weights, last ? channels_last : plain);
-    conv.result = imageOf(wanted.result, channels_last);
+    conv.x = denseImage(wanted.x.shape, channels_last);
+    conv.weights =
+        denseImage(wanted.weights.shape, last ? channels_last : plain);
+    conv.result = denseImage(wanted.result.shape, channels_last);
     conv.strides = spatial(wanted.strides, 1);
     conv.dilations = spatial(wanted.dilations, 1);
     conv.pads = spatial(wanted.pads_low, 0);
@@ -54,25 +55,6 @@ public:
   }
 
 private:
-  /// The strides of a dense tensor, also of extents of 1.
-  static Image imageOf(const Tensor &tensor, std::span<const size_t> order) {
-    Image image;
-    image.shape.assign(tensor.shape.begin(), tensor.shape.end());
-    image.strides.resize(image.shape.size());
-    int64_t step = 1;
-    for (size_t i = order.size(); i-- > 0;) {
-      image.strides[order[i]] = step;
-      step *= image.shape[order[i]];
-    }
-    if (image.shape.size() == 3) {
-      // One row.
-      image.shape.insert(image.shape.begin() + 2, 1);
-      image.strides.insert(image.strides.begin() + 2,
-                           image.strides[2] * image.shape[3]);
-    }
-    return image;
-  }
-
   std::vector<int64_t> spatial(std::span<const int64_t> values,
                                int64_t neutral) const {
     std::vector<int64_t> all(values.begin(), values.end());

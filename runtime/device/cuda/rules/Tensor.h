@@ -85,6 +85,26 @@ struct Image {
   std::vector<int64_t> shape, strides;
 };
 
+/// The image of a dense tensor with its dimensions in this order in memory. One
+/// spatial dimension is a row of two. Extents of 1 have strides, too.
+inline Image denseImage(std::span<const int64_t> shape,
+                        std::span<const size_t> order) {
+  Image image;
+  image.shape.assign(shape.begin(), shape.end());
+  image.strides.resize(shape.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    image.strides[order[i]] = step;
+    step *= shape[order[i]];
+  }
+  if (shape.size() == 3) {
+    image.shape.insert(image.shape.begin() + 2, 1);
+    image.strides.insert(image.strides.begin() + 2,
+                         image.strides[2] * shape[2]);
+  }
+  return image;
+}
+
 /// The bytes of an element of a float.
 inline int64_t floatBytes(abi::DType type) {
   return type == abi::DType::f32 ? 4 : 2;
