@@ -115,7 +115,7 @@ Status CudaDevice::addProduct(CudaInstance &instance, const abi::Call &call,
   auto task = PARTITA_TRY(cublaslt::MatmulTask::prepare(
       blas, matmul, alignments, matmul.bias >= 0 ? bias : 0,
       {workspace, static_cast<size_t>(program.workspace_bytes())}));
-  instance.addCall(std::move(task), operands, label);
+  instance.add(std::move(task), operands, label);
   return Status();
 }
 
@@ -136,7 +136,7 @@ Status CudaDevice::addEngine(CudaInstance &instance,
   auto task = PARTITA_TRY(
       cudnn::EngineTask::prepare(dnn, std::make_unique<Plan>(dnn->api, more...),
                                  rule, what, wishes, workspace));
-  instance.addCall(std::move(task), operands, label);
+  instance.add(std::move(task), operands, label);
   return Status();
 }
 

@@ -51,18 +51,6 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
       only_loads(weight_offsets.size()),
       instances(static_cast<size_t>(length(program.units()))) {}
 
-Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
-    const abi::Plan &plan, int index, const WeightPointers &weights,
-    std::shared_ptr<const Gpu> gpu, std::shared_ptr<const KernelModule> kernels,
-    const DeviceOptions &options, const LibraryApis &libraries) {
-  std::unique_ptr<CudaDevice> self(
-      new CudaDevice(plan, index, weights, std::move(gpu), std::move(kernels),
-                     options, libraries));
-  PARTITA_TRY(within(std::string(text(self->described.name())) + ": ",
-                     self->make(options)));
-  return self;
-}
-
 Status CudaDevice::make(const DeviceOptions &options) {
   PARTITA_TRY(used_gpu->use());
   placeWeights();
@@ -364,17 +352,19 @@ Status CudaDevice::add(CudaInstance &instance,
     std::vector<CudaInstance::Operand> operands;
     for (int slot : *dispatch->operands())
       operands.push_back(operand(slot));
-    instance.addKernel(kernels->kernel(dispatch->kernel()), operands, label);
+    instance.add(kernels->kernel(dispatch->kernel()), operands, label);
     return Status();
   }
   if (const abi::Copy *copy = instruction.work_as_Copy()) {
-    instance.addCopy(operand(copy->destination()), operand(copy->source()),
-                     at(program.slots(), copy->source()).bytes(), label);
+    instance.add(
+        CudaInstance::Copy{at(program.slots(), copy->source()).bytes()},
+        {operand(copy->destination()), operand(copy->source())}, label);
     return Status();
   }
   if (const abi::Slice *slice = instruction.work_as_Slice()) {
-    instance.addSlice(operand(slice->destination()), operand(slice->source()),
-                      rowPart(*slice), label);
+    instance.add(rowPart(*slice),
+                 {operand(slice->destination()), operand(slice->source())},
+                 label);
     return Status();
   }
   return within(std::string("'") + label + "': ",
@@ -389,14 +379,13 @@ Expected<Instance *> CudaDevice::prepare(int unit) {
   auto made = std::make_unique<CudaInstance>();
   const abi::Unit &described_unit = at(program.units(), unit);
   made->name = text(described_unit.name());
-  Status status;
-  for (const abi::Instruction &instruction :
-       each(described_unit.instructions()))
-    if (status.ok())
-      status = add(*made, instruction);
-  if (status.ok())
-    status = made->finish();
-  PARTITA_TRY(within(std::string(text(described.name())) + ": ", status));
+  auto fill = [&]() -> Status {
+    for (const abi::Instruction &instruction :
+         each(described_unit.instructions()))
+      PARTITA_TRY(add(*made, instruction));
+    return made->finish();
+  };
+  PARTITA_TRY(within(std::string(text(described.name())) + ": ", fill()));
   instance = std::move(made);
   return static_cast<Instance *>(instance.get());
 }
@@ -477,23 +466,18 @@ Status CudaDevice::runLoadProgram() {
   for (const abi::Instruction &instruction : each(program.load())) {
     const char *label = text(instruction.label());
     const abi::Slice *slice = instruction.work_as_Slice();
-    Status status;
     if (slice && isWeight(slice->source())) {
       // What was enqueued may use the same bytes of the arena.
-      status = await(label);
-      if (status.ok())
-        status = cutWeight(*slice);
-    } else {
-      enqueued.push_back(std::make_unique<CudaInstance>());
-      enqueued.back()->name = "load";
-      status = add(*enqueued.back(), instruction);
-      if (status.ok())
-        status = enqueued.back()->finish();
-      if (status.ok())
-        status = work->run(*enqueued.back(), 0, nullptr);
+      PARTITA_TRY(await(label));
+      PARTITA_TRY(cutWeight(*slice));
+      continue;
     }
-    if (!status.ok())
-      return status;
+    enqueued.push_back(std::make_unique<CudaInstance>());
+    CudaInstance &instance = *enqueued.back();
+    instance.name = "load";
+    PARTITA_TRY(add(instance, instruction));
+    PARTITA_TRY(instance.finish());
+    PARTITA_TRY(work->run(instance, 0, nullptr));
   }
   PARTITA_TRY(await("its last instruction"));
   load_weights = DeviceBuffer();

@@ -32,12 +32,12 @@ struct LibraryApis {
 
 class CudaDevice final : public Device {
 public:
-  /// See Driver::create.
-  static Expected<std::unique_ptr<CudaDevice>>
-  create(const abi::Plan &plan, int index, const WeightPointers &weights,
-         std::shared_ptr<const Gpu> gpu,
-         std::shared_ptr<const KernelModule> kernels,
-         const DeviceOptions &options, const LibraryApis &libraries);
+  /// See Driver::create. `make` must succeed before all other calls.
+  CudaDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
+             std::shared_ptr<const Gpu> gpu,
+             std::shared_ptr<const KernelModule> kernels,
+             const DeviceOptions &options, const LibraryApis &libraries);
+  Status make(const DeviceOptions &options);
   ~CudaDevice() override;
 
   const Gpu &gpu() const { return *used_gpu; }
@@ -61,17 +61,12 @@ public:
 
   Queue &queue() override { return *work; }
   Status beginStep() override;
-  Event closeStep() override { return work->closeStep(); }
+  Event closeStep() override { return work->record(); }
   Status awaitStep(const Event &end) override { return work->awaitStep(end); }
   bool metNan() const override { return false; } // its kernels keep NaN
   int64_t busyNs() const override { return work->busyNs(); }
 
 private:
-  CudaDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
-             std::shared_ptr<const Gpu> gpu,
-             std::shared_ptr<const KernelModule> kernels,
-             const DeviceOptions &options, const LibraryApis &libraries);
-  Status make(const DeviceOptions &options);
   void placeWeights();
   void placeStates();
   size_t workspaceBytes() const;

@@ -24,11 +24,12 @@ public:
                                            const WeightPointers &weights,
                                            const DeviceOptions &options,
                                            const std::vector<int> &) override {
-    auto used = PARTITA_TRY(
-        within(std::string(text(at(plan.devices(), index).name())) + ": ",
-               load(gpuOf(plan, index, options))));
-    auto made = PARTITA_TRY(CudaDevice::create(
-        plan, index, weights, used.gpu, used.kernels, options, libraries));
+    const std::string name =
+        std::string(text(at(plan.devices(), index).name())) + ": ";
+    auto used = PARTITA_TRY(within(name, load(gpuOf(plan, index, options))));
+    auto made = std::make_unique<CudaDevice>(plan, index, weights, used.gpu,
+                                             used.kernels, options, libraries);
+    PARTITA_TRY(within(name, made->make(options)));
     return std::unique_ptr<Device>(std::move(made));
   }
 

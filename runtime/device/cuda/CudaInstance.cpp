@@ -12,42 +12,14 @@
 
 namespace partita::runtime::cuda {
 
-void CudaInstance::add(const std::vector<Operand> &operands) {
+void CudaInstance::add(Work work, const std::vector<Operand> &operands,
+                       const char *label) {
+  pieces.push_back({std::move(work), label, addresses.size()});
   for (const Operand &operand : operands) {
     if (operand.copies)
       in_frames.push_back({addresses.size(), operand.address, operand.copies});
     addresses.push_back(operand.address);
   }
-}
-
-void CudaInstance::addKernel(const KernelLaunch &launch,
-                             const std::vector<Operand> &operands,
-                             const char *label) {
-  pieces.push_back(
-      {Kind::kernel, label, addresses.size(), launch, {}, nullptr});
-  add(operands);
-}
-
-void CudaInstance::addCopy(Operand to, Operand from, int64_t bytes,
-                           const char *label) {
-  RowPart part;
-  part.bytes = bytes;
-  pieces.push_back({Kind::copy, label, addresses.size(), {}, part, nullptr});
-  add({to, from});
-}
-
-void CudaInstance::addSlice(Operand to, Operand from, const RowPart &part,
-                            const char *label) {
-  pieces.push_back({Kind::slice, label, addresses.size(), {}, part, nullptr});
-  add({to, from});
-}
-
-void CudaInstance::addCall(std::unique_ptr<LibraryTask> task,
-                           const std::vector<Operand> &operands,
-                           const char *label) {
-  pieces.push_back(
-      {Kind::call, label, addresses.size(), {}, {}, std::move(task)});
-  add(operands);
 }
 
 Status CudaInstance::finish() {
@@ -58,10 +30,8 @@ Status CudaInstance::finish() {
   for (size_t place = place_count; place-- > 0;) {
     useMicroBatch(static_cast<int>(place));
     for (const Piece &piece : pieces)
-      if (piece.task)
-        if (Status status = piece.task->bind(&addresses[piece.first]);
-            !status.ok())
-          return atPiece(piece, status);
+      if (const Task *task = std::get_if<Task>(&piece.work))
+        PARTITA_TRY(atPiece(piece, (*task)->bind(&addresses[piece.first])));
   }
   return Status();
 }
@@ -82,45 +52,16 @@ void CudaInstance::useMicroBatch(int micro_batch) {
 Status CudaInstance::enqueue(const Gpu &gpu, size_t number,
                              StreamHandle stream) {
   const Piece &piece = pieces[number];
-  if (piece.kind == Kind::call)
-    return atPiece(piece, piece.task->enqueue(&addresses[piece.first], stream));
+  if (const Task *task = std::get_if<Task>(&piece.work))
+    return atPiece(piece, (*task)->enqueue(&addresses[piece.first], stream));
   const Result result = launch(gpu, piece, stream);
   return result == Result::success
              ? Status()
              : gpu.api.error(result, std::string("'") + piece.label + "'");
 }
 
-Result CudaInstance::launch(const Gpu &gpu, const Piece &piece,
-                            StreamHandle stream) {
-  switch (piece.kind) {
-  case Kind::kernel: {
-    const KernelLaunch &launch = piece.launch;
-    return gpu.api.launchKernel(
-        launch.function, launch.blocks[0], launch.blocks[1], launch.blocks[2],
-        launch.threads, 1, 1, launch.shared_bytes, stream,
-        parameters.data() + piece.first, nullptr);
-  }
-  case Kind::copy: {
-    const DeviceAddress to = addresses[piece.first],
-                        from = addresses[piece.first + 1];
-    if (to == from || piece.part.bytes == 0)
-      return Result::success;
-    return gpu.api.memcpyDtoDAsync(
-        to, from, static_cast<size_t>(piece.part.bytes), stream);
-  }
-  case Kind::slice:
-    return enqueueSlice(gpu, piece, stream);
-  case Kind::call:
-    break;
-  }
-  return Result::success;
-}
-
-Result CudaInstance::enqueueSlice(const Gpu &gpu, const Piece &piece,
-                                  StreamHandle stream) {
-  const RowPart &part = piece.part;
-  const DeviceAddress to = addresses[piece.first],
-                      from = addresses[piece.first + 1];
+static Result copyRows(const Gpu &gpu, const RowPart &part, DeviceAddress to,
+                       DeviceAddress from, StreamHandle stream) {
   const auto rows = static_cast<size_t>(part.rows),
              bytes = static_cast<size_t>(part.bytes),
              there = static_cast<size_t>(part.there);
@@ -163,6 +104,23 @@ Result CudaInstance::enqueueSlice(const Gpu &gpu, const Piece &piece,
         result != Result::success)
       return result;
   return Result::success;
+}
+
+Result CudaInstance::launch(const Gpu &gpu, const Piece &piece,
+                            StreamHandle stream) {
+  if (const auto *kernel = std::get_if<KernelLaunch>(&piece.work))
+    return gpu.api.launchKernel(
+        kernel->function, kernel->blocks[0], kernel->blocks[1],
+        kernel->blocks[2], kernel->threads, 1, 1, kernel->shared_bytes, stream,
+        parameters.data() + piece.first, nullptr);
+  const DeviceAddress to = addresses[piece.first],
+                      from = addresses[piece.first + 1];
+  if (const auto *part = std::get_if<RowPart>(&piece.work))
+    return copyRows(gpu, *part, to, from, stream);
+  const auto bytes = static_cast<size_t>(std::get<Copy>(piece.work).bytes);
+  return to == from || bytes == 0
+             ? Result::success
+             : gpu.api.memcpyDtoDAsync(to, from, bytes, stream);
 }
 
 } // namespace partita::runtime::cuda

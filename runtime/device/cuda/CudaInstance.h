@@ -10,9 +10,10 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Gpu.h"
-#include "runtime/device/cuda/LibraryTask.h"
+#include "runtime/device/cuda/LibraryCall.h"
 
 #include <array>
+#include <variant>
 
 namespace partita::runtime::cuda {
 
@@ -47,20 +48,23 @@ public:
     const Copies *copies = nullptr; ///< of the frame; null: it is fixed
   };
 
-  void addKernel(const KernelLaunch &launch,
-                 const std::vector<Operand> &operands, const char *label);
-  void addCopy(Operand to, Operand from, int64_t bytes, const char *label);
-  void addSlice(Operand to, Operand from, const RowPart &part,
-                const char *label);
-  void addCall(std::unique_ptr<LibraryTask> task,
-               const std::vector<Operand> &operands, const char *label);
-  /// Call once, after the last `add...`. Prepares what depends on addresses,
+  /// Copies of bytes and of rows have two operands: to, from.
+  struct Copy {
+    int64_t bytes = 0;
+  };
+  using Task = std::unique_ptr<LibraryTask>;
+  using Work = std::variant<KernelLaunch, Copy, RowPart, Task>;
+
+  void add(Work work, const std::vector<Operand> &operands, const char *label);
+  /// Call once, after the last `add`. Prepares what depends on addresses,
   /// for all copies of frames.
   Status finish();
 
   size_t size() const { return pieces.size(); }
   /// Whether a piece is a call of a library.
-  bool isCall(size_t piece) const { return pieces[piece].kind == Kind::call; }
+  bool isCall(size_t piece) const {
+    return std::holds_alternative<Task>(pieces[piece].work);
+  }
   const char *label(size_t piece) const { return pieces[piece].label; }
 
   /// Moves addresses in frames to the copies of a micro-batch. What was
@@ -87,14 +91,10 @@ public:
   std::string name; ///< of the unit, for messages
 
 private:
-  enum class Kind { kernel, copy, slice, call };
   struct Piece {
-    Kind kind;
+    Work work;
     const char *label;
-    size_t first; ///< of its operands; for others than kernels: to, from
-    KernelLaunch launch;
-    RowPart part;                      ///< copy: `bytes` of one row
-    std::unique_ptr<LibraryTask> task; ///< call
+    size_t first; ///< of its operands
   };
   struct FrameOperand {
     size_t operand;
@@ -102,10 +102,8 @@ private:
     const Copies *copies;
   };
 
-  void add(const std::vector<Operand> &operands);
   Status atPiece(const Piece &piece, const Status &status) const;
   Result launch(const Gpu &gpu, const Piece &piece, StreamHandle stream);
-  Result enqueueSlice(const Gpu &gpu, const Piece &piece, StreamHandle stream);
 
   std::vector<Piece> pieces;
   std::vector<DeviceAddress> addresses;

@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cudnn/AttentionPlan.h"
-#include "runtime/device/cuda/cudnn/ConvPlan.h"
-#include "runtime/device/cuda/cudnn/PoolPlan.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 #include "test/unit/cuda/ConvCases.h"
 #include "test/unit/cuda/DnnGpus.h"
 #include "test/unit/cuda/PoolCases.h"

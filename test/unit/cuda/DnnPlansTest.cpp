@@ -13,8 +13,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
-#include "runtime/device/cuda/cudnn/ConvPlan.h"
-#include "runtime/device/cuda/cudnn/PoolPlan.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 #include "test/unit/cuda/DnnGpus.h"
 
 #include <gtest/gtest.h>

@@ -58,6 +58,20 @@ void *pointer(DeviceAddress address) {
 
 } // namespace
 
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu) {
+  if (!api) {
+    int version = 0;
+    PARTITA_TRY(gpu->api.check(gpu->api.driverGetVersion(&version),
+                               "cannot read the version of the driver "
+                               "for NVIDIA's GPUs"));
+    api = PARTITA_TRY(loadApi(version));
+  }
+  auto library = std::make_shared<Library>(*api, std::move(gpu));
+  PARTITA_TRY(library->create());
+  return library;
+}
+
 MatmulTask::MatmulTask(std::shared_ptr<Library> library, const Matmul &matmul,
                        const Workspace &workspace)
     : library(library), matmul(matmul), workspace(workspace), product(library),
@@ -122,8 +136,7 @@ Status MatmulTask::describe() {
         describe(a, type, matmul.a), describe(b, type, matmul.b),
         describe(d, result, matmul.d),
         matmul.addend >= 0 ? describe(c, result, matmul.c) : Status()})
-    if (!status.ok())
-      return status;
+    PARTITA_TRY(status);
   return Status();
 }
 
@@ -173,8 +186,7 @@ Status MatmulTask::ask(const Alignments &alignments, Choice &choice) {
         set(PreferenceAttribute::min_alignment_b_bytes, alignments.b),
         set(PreferenceAttribute::min_alignment_c_bytes, c_alignment),
         set(PreferenceAttribute::min_alignment_d_bytes, alignments.d)})
-    if (!status.ok())
-      return status;
+    PARTITA_TRY(status);
   // The fastest first, by the library's estimate; some may not work.
   std::array<Choice, kChoices> choices;
   int count = 0;

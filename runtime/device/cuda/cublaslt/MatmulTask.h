@@ -8,13 +8,46 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_MATMULTASK_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_MATMULTASK_H
 
-#include "runtime/device/cuda/LibraryTask.h"
-#include "runtime/device/cuda/cublaslt/Library.h"
+#include "runtime/device/cuda/LibraryCall.h"
+#include "runtime/device/cuda/cublaslt/Api.h"
 #include "runtime/device/cuda/rules/Matmul.h"
 
+#include <memory>
 #include <string>
 
 namespace partita::runtime::cuda::cublaslt {
+
+using Library = LibraryHandle<Api, Handle>;
+
+/// The library's handle for a device. The calling thread must use the GPU.
+/// `api` null: the library that is installed for the GPU's driver.
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu);
+
+/// A descriptor of the library, which is given back at the end.
+template <typename Object, Result (*Api::*Release)(Object)> class Descriptor {
+public:
+  explicit Descriptor(std::shared_ptr<const Library> library)
+      : library(std::move(library)) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (object)
+      (void)(library->api.*Release)(object);
+  }
+
+  Object get() const { return object; }
+  /// For functions that make it.
+  Object *place() { return &object; }
+
+private:
+  std::shared_ptr<const Library> library;
+  Object object = nullptr;
+};
+
+using ProductDescriptor = Descriptor<ProductHandle, &Api::productDestroy>;
+using LayoutDescriptor = Descriptor<LayoutHandle, &Api::layoutDestroy>;
+using Preference = Descriptor<PreferenceHandle, &Api::preferenceDestroy>;
 
 /// By how many bytes the addresses of an operand can be divided, at most 256.
 struct Alignments {

@@ -4,8 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The operations are those of the formula; the library knows their pattern:
+//
+//   scores = q . k^T * scale + mask        maximum = max(scores)
+//   e = exp(scores - maximum)              sum = sum(e)
+//   statistics = maximum + log(sum)        result = (e / sum) . v
+//
+//===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cudnn/AttentionPlan.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 
 #include <algorithm>
 

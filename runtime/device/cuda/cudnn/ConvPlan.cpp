@@ -4,8 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The operations: the convolution, then the addend, the bias and ReLU, as far
+// as there are.
+//
+//===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cudnn/ConvPlan.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 
 #include <algorithm>
 

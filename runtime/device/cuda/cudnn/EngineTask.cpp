@@ -14,10 +14,8 @@ namespace partita::runtime::cuda::cudnn {
 
 Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
                                                std::shared_ptr<const Gpu> gpu) {
-  if (!api) {
-    const Api *loaded = PARTITA_TRY(loadApi());
-    api = loaded;
-  }
+  if (!api)
+    api = PARTITA_TRY(loadApi());
   auto library = std::make_shared<Library>(*api, std::move(gpu));
   PARTITA_TRY(library->create());
   return library;

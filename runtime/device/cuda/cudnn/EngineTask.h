@@ -8,11 +8,8 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINETASK_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINETASK_H
 
-#include "runtime/device/cuda/LibraryHandle.h"
-#include "runtime/device/cuda/LibraryTask.h"
-#include "runtime/device/cuda/cudnn/AttentionPlan.h"
-#include "runtime/device/cuda/cudnn/ConvPlan.h"
-#include "runtime/device/cuda/cudnn/PoolPlan.h"
+#include "runtime/device/cuda/LibraryCall.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 
 #include <memory>
 #include <utility>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cudnn/PoolPlan.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 
 #include <algorithm>
 
