@@ -229,18 +229,16 @@ Expected<CudaQueue::HostCopy *>
 CudaQueue::hostCopy(void *to, const void *from, size_t bytes, Device *source) {
   HostCopy &copy = host_copies[next_host_copy++ % host_copy_count];
   if (copy.pending.load(std::memory_order_acquire))
-    if (Status status = poll(
-            [&] {
-              if (!copy.pending.load(std::memory_order_acquire))
-                return Result::success;
-              // The driver calls no more functions after an error. Without
-              // one this stream may be done before the one of the copy.
-              const Result result = gpu->api.streamQuery(compute.get());
-              return result == Result::success ? Result::not_ready : result;
-            },
-            "copies between host and device");
-        !status.ok())
-      return status;
+    PARTITA_TRY(poll(
+        [&] {
+          if (!copy.pending.load(std::memory_order_acquire))
+            return Result::success;
+          // The driver calls no more functions after an error. Without one
+          // this stream may be done before the one of the copy.
+          const Result result = gpu->api.streamQuery(compute.get());
+          return result == Result::success ? Result::not_ready : result;
+        },
+        "copies between host and device"));
   copy.to = to;
   copy.from = from;
   copy.bytes = bytes;
@@ -413,19 +411,16 @@ Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
   auto mark = [&]() -> Status {
     if (!timed)
       return Status();
-    auto event = timedEvent(*current);
-    return event ? gpu->api.check(
-                       gpu->api.eventRecord((*event)->get(), compute.get()),
-                       "cannot time a task")
-                 : event.status();
+    auto event = PARTITA_TRY(timedEvent(*current));
+    return gpu->api.check(gpu->api.eventRecord(event->get(), compute.get()),
+                          "cannot time a task");
   };
-  Status status = mark();
-  for (size_t i = 0; i < instance.size() && status.ok(); ++i) {
-    status = instance.enqueue(*gpu, i, compute.get());
-    if (status.ok())
-      status = mark();
+  PARTITA_TRY(mark());
+  for (size_t i = 0; i < instance.size(); ++i) {
+    PARTITA_TRY(instance.enqueue(*gpu, i, compute.get()));
+    PARTITA_TRY(mark());
   }
-  return status;
+  return Status();
 }
 
 /// Events are made when the first step needs them.
@@ -495,10 +490,8 @@ Status CudaQueue::awaitEvent(const Event &event, int64_t expected_ns) {
   PARTITA_TRY(ready());
   if (event.number + marks.size() > recorded) {
     const EventHandle handle = marks[event.number % marks.size()].last();
-    if (Status status = poll([&] { return gpu->api.eventQuery(handle); },
-                             "the work of the device", expected_ns);
-        !status.ok())
-      return status;
+    PARTITA_TRY(poll([&] { return gpu->api.eventQuery(handle); },
+                     "the work of the device", expected_ns));
   }
   return failed ? failure() : Status();
 }
@@ -524,7 +517,8 @@ Status CudaQueue::awaitStep(const Event &end) {
   // Whatever came before it in the queue has happened, too.
   happened = end.number;
   busy_ns = done.is_timed ? 0 : -1;
-  return done.observed.empty() ? Status() : tell(done);
+  Status status = done.observed.empty() ? Status() : tell(done);
+  return status.ok() ? status : fail(status);
 }
 
 /// The GPU's clock is compared with the host's when the step is done.
@@ -533,24 +527,13 @@ Status CudaQueue::tell(Step &done) {
   GpuEvent *anchor = nullptr;
   int64_t anchor_ns = 0;
   if (done.used_events > 0) {
-    if (!clock.get()) {
-      auto stream = createStream(gpu);
-      if (!stream)
-        return fail(stream.status());
-      clock = std::move(*stream);
-    }
-    auto made = timedEvent(done);
-    if (!made)
-      return fail(made.status());
-    anchor = *made;
-    if (Status status = api.check(api.eventRecord(anchor->get(), clock.get()),
-                                  "cannot time a step");
-        !status.ok())
-      return fail(status);
-    if (Status status = poll([&] { return api.eventQuery(anchor->get()); },
-                             "the end of a step");
-        !status.ok())
-      return status;
+    if (!clock.get())
+      clock = PARTITA_TRY(createStream(gpu));
+    anchor = PARTITA_TRY(timedEvent(done));
+    PARTITA_TRY(api.check(api.eventRecord(anchor->get(), clock.get()),
+                          "cannot time a step"));
+    PARTITA_TRY(poll([&] { return api.eventQuery(anchor->get()); },
+                     "the end of a step"));
     anchor_ns = now();
   }
   Status status;
@@ -561,7 +544,7 @@ Status CudaQueue::tell(Step &done) {
                                            anchor->get()),
                       "cannot read when a task ended");
         !read.ok() && status.ok())
-      status = fail(read);
+      status = read;
     return anchor_ns - static_cast<int64_t>(double(ms) * 1e6);
   };
   for (const Observed &each : done.observed) {

@@ -70,7 +70,6 @@ public:
 
   /// See Device.
   void beginStep();
-  Event closeStep() { return record(); }
   /// Tells observers of the step.
   Status awaitStep(const Event &end);
   /// Nanoseconds that the units of the step that was last awaited took; 0 if

@@ -44,8 +44,7 @@ Status Gpu::retain() {
         "there is no GPU " + std::to_string(number) + ": this machine has " +
         abi::countOf(count, "GPU") +
         " that it may use; --devices cuda:0*4 puts four devices on GPU 0");
-  auto read = PARTITA_TRY(readFacts(api, number));
-  facts = read;
+  facts = PARTITA_TRY(readFacts(api, number));
   const std::string what =
       "cannot read the properties of GPU " + std::to_string(number);
   for (Result result :

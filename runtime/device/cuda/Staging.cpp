@@ -24,10 +24,8 @@ Status Staging::allocate(const std::shared_ptr<const Gpu> &gpu, size_t &count) {
       return made.status();
     count = std::max(kLeastChunks, count / 2);
   }
-  auto made = allocatePinned(gpu, count * chunk_bytes);
-  if (made)
-    pinned = std::move(*made);
-  return made.status();
+  pinned = PARTITA_TRY(allocatePinned(gpu, count * chunk_bytes));
+  return Status();
 }
 
 Status Staging::make(const std::shared_ptr<const Gpu> &gpu,

@@ -22,19 +22,15 @@ bool refusesCapture(Result result) {
 
 } // namespace
 
-Status UnitCapture::begin() {
-  if (!recorder.get())
-    recorder = PARTITA_TRY(createStream(gpu));
-  // Other threads load devices meanwhile, and may allocate.
-  return gpu->api.check(
-      gpu->api.streamBeginCapture(recorder.get(), CaptureMode::of_thread),
-      "its capture cannot begin");
-}
-
 /// Records what the unit enqueues. `obstacle`: why that is not possible.
 Status UnitCapture::record(CudaInstance &unit, Graph &graph,
                            std::string &obstacle) {
-  PARTITA_TRY(begin());
+  if (!recorder.get())
+    recorder = PARTITA_TRY(createStream(gpu));
+  // Other threads load devices meanwhile, and may allocate.
+  PARTITA_TRY(gpu->api.check(
+      gpu->api.streamBeginCapture(recorder.get(), CaptureMode::of_thread),
+      "its capture cannot begin"));
   Status enqueued;
   const char *last_call = nullptr;
   bool in_library = false;
@@ -66,27 +62,30 @@ Status UnitCapture::record(CudaInstance &unit, Graph &graph,
                        : enqueued;
 }
 
-/// The unit's frames are at the place that is captured.
-Expected<UnitCapture::Captured> UnitCapture::make(CudaInstance &unit,
-                                                  StreamHandle stream) {
+/// The unit's frames are at the place that is captured. `obstacle`: why there
+/// is no graph, without an error.
+Status UnitCapture::make(CudaInstance &unit, StreamHandle stream,
+                         GraphExec &made, std::string &obstacle) {
   const Api &api = gpu->api;
-  Captured captured;
+  GraphExec captured;
   Graph graph;
-  if (Status status = record(unit, graph, captured.obstacle);
-      !status.ok() || !captured.obstacle.empty())
-    return status.ok() ? Expected<Captured>(std::move(captured)) : status;
+  PARTITA_TRY(record(unit, graph, obstacle));
+  if (!obstacle.empty())
+    return Status();
   GraphExecHandle handle = nullptr;
   Result result = api.graphInstantiate(&handle, graph.get(), 0);
   if (result == Result::success) {
-    captured.graph = GraphExec(gpu, handle);
+    captured = GraphExec(gpu, handle);
     result = api.graphUpload(handle, stream);
   }
   // The graphs are beside the plan's memory.
   if (result == Result::out_of_memory)
-    return Captured{{}, gpu->name() + " has no memory left for its graphs"};
-  if (result != Result::success)
+    obstacle = gpu->name() + " has no memory left for its graphs";
+  else if (result != Result::success)
     return api.error(result, "the graph cannot be brought to " + gpu->name());
-  return Expected<Captured>(std::move(captured));
+  else
+    made = std::move(captured);
+  return Status();
 }
 
 /// The driver loads a library's kernels when they are first used. In a step
@@ -131,12 +130,10 @@ Status UnitCapture::capture(CudaInstance &unit, int micro_batches,
   std::vector<GraphExec> graphs;
   while (graphs.size() < places && obstacle.empty()) {
     unit.useMicroBatch(static_cast<int>(graphs.size()));
-    auto made = PARTITA_TRY(within("unit '" + unit.name +
-                                       "' cannot become a CUDA graph "
-                                       "(--no-graphs does without): ",
-                                   make(unit, stream)));
-    obstacle = std::move(made.obstacle);
-    graphs.push_back(std::move(made.graph));
+    PARTITA_TRY(within("unit '" + unit.name +
+                           "' cannot become a CUDA graph "
+                           "(--no-graphs does without): ",
+                       make(unit, stream, graphs.emplace_back(), obstacle)));
   }
   if (obstacle.empty()) {
     captured_pieces += unit.size() * places;

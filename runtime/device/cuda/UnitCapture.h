@@ -42,17 +42,11 @@ public:
   std::string remark() const;
 
 private:
-  /// A graph, or why there is none; both are empty after an error.
-  struct Captured {
-    GraphExec graph;
-    std::string obstacle;
-  };
-
-  Status begin();
   Status loadCalls(CudaInstance &unit);
   std::string limit(size_t pieces, size_t places) const;
   Status record(CudaInstance &unit, Graph &graph, std::string &obstacle);
-  Expected<Captured> make(CudaInstance &unit, StreamHandle stream);
+  Status make(CudaInstance &unit, StreamHandle stream, GraphExec &made,
+              std::string &obstacle);
 
   const std::shared_ptr<const Gpu> gpu;
   Stream recorder; ///< since the first capture
