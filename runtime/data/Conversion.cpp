@@ -72,32 +72,21 @@ struct Kernels {
   }
 
   static Conversion::Kernel find(DType from, DType to) {
-    switch (from) {
-    case DType::u8:
-    case DType::u4:
-    case DType::u2:
-    case DType::boolean:
-      return of<uint8_t>(to);
-    case DType::i8:
-    case DType::i4:
-    case DType::i2:
-      return of<int8_t>(to);
-    case DType::u16:
-      return of<uint16_t>(to);
-    case DType::i16:
-      return of<int16_t>(to);
-    case DType::u32:
-      return of<uint32_t>(to);
-    case DType::i32:
-      return of<int32_t>(to);
-    case DType::u64:
-      return of<uint64_t>(to);
-    case DType::i64:
-      return of<int64_t>(to);
-    case DType::f32:
+    if (from == DType::f32)
       return of<float>(to);
-    case DType::f64:
+    if (from == DType::f64)
       return of<double>(to);
+    const runtime::ElementType &type = runtime::elementType(from);
+    const bool isSigned = type.isSigned();
+    switch (type.isFloat() ? 0 : type.bytes) {
+    case 1:
+      return isSigned ? of<int8_t>(to) : of<uint8_t>(to);
+    case 2:
+      return isSigned ? of<int16_t>(to) : of<uint16_t>(to);
+    case 4:
+      return isSigned ? of<int32_t>(to) : of<uint32_t>(to);
+    case 8:
+      return isSigned ? of<int64_t>(to) : of<uint64_t>(to);
     default:
       return nullptr;
     }

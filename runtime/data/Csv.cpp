@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/data/Csv.h"
+#include "runtime/data/Formats.h"
 
 #include "runtime/base/NearestName.h"
 
@@ -134,39 +134,23 @@ std::string unescaped(std::string_view field) {
 }
 
 /// Why `field` is not a number of this type, or null.
-const char *readNumber(std::string_view field, int64_t &value) {
-  auto [end, error] =
-      std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error == std::errc::result_out_of_range)
-    return "does not fit into i64";
-  if (error != std::errc() || end != field.data() + field.size())
-    return "is not a whole number";
-  return nullptr;
-}
-
-const char *readNumber(std::string_view field, double &value) {
-  auto [end, error] =
-      std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error == std::errc::result_out_of_range)
-    return "does not fit into f64";
-  if (error != std::errc() || end != field.data() + field.size())
-    return "is not a number";
-  return nullptr;
-}
-
-const char *readNumber(std::string_view field, float &value) {
+template <typename T> const char *readNumber(std::string_view field, T &value) {
+  constexpr bool isWhole = std::is_integral_v<T>;
   auto [end, error] =
       std::from_chars(field.data(), field.data() + field.size(), value);
   if (error == std::errc::result_out_of_range) {
-    // Too large or too small: only a wider type tells.
-    double wide = 0;
-    if (readNumber(field, wide) || std::abs(wide) > 1)
-      return "does not fit into f32";
-    value = float(wide);
-    return nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+      // Too large or too small: only a wider type tells.
+      double wide = 0;
+      if (readNumber(field, wide) || std::abs(wide) > 1)
+        return "does not fit into f32";
+      value = float(wide);
+      return nullptr;
+    }
+    return isWhole ? "does not fit into i64" : "does not fit into f64";
   }
   if (error != std::errc() || end != field.data() + field.size())
-    return "is not a number";
+    return isWhole ? "is not a whole number" : "is not a number";
   return nullptr;
 }
 
@@ -273,9 +257,9 @@ Expected<Tensor> readRows(Reader &reader, const Columns &columns, DType dtype,
 
 } // namespace
 
-Expected<std::shared_ptr<const Dataset>> parseCsv(std::string_view text,
-                                                  const CsvOptions &options,
-                                                  const std::string &name) {
+Expected<DatasetPointer> parseCsv(std::string_view text,
+                                  const CsvOptions &options,
+                                  const std::string &name) {
   const std::string cannotRead = "cannot read " + name + ": ";
   Reader reader(text);
   const Columns columns =

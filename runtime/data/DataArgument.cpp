@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 
 namespace partita::data {
 
@@ -59,46 +60,22 @@ Status setDType(std::optional<DType> &target, const std::string &value) {
   return Status();
 }
 
-/// An option and what sets it.
-struct Option {
-  const char *name;
-  Status (*set)(DataArgument &, const std::string &value);
-};
-
-constexpr Option kOptions[] = {
-    {"dtype",
-     [](DataArgument &argument, const std::string &value) {
-       return setDType(argument.options.dtype, value);
-     }},
-    {"window",
-     [](DataArgument &argument, const std::string &value) {
-       return setCount(argument.options.window, value);
-     }},
-    {"stride",
-     [](DataArgument &argument, const std::string &value) {
-       return setCount(argument.options.stride, value);
-     }},
-    {"divide",
-     [](DataArgument &argument, const std::string &value) {
-       return setNumber(argument.scale.divide, value, true);
-     }},
-    {"mean",
-     [](DataArgument &argument, const std::string &value) {
-       return setNumber(argument.scale.mean, value, false);
-     }},
-    {"std",
-     [](DataArgument &argument, const std::string &value) {
-       return setNumber(argument.scale.std, value, true);
-     }},
-};
-
 Status setOption(DataArgument &argument, const std::string &name,
                  const std::string &value) {
+  DatasetOptions &options = argument.options;
+  Scale &scale = argument.scale;
+  const std::pair<const char *, std::function<Status()>> known[] = {
+      {"dtype", [&] { return setDType(options.dtype, value); }},
+      {"window", [&] { return setCount(options.window, value); }},
+      {"stride", [&] { return setCount(options.stride, value); }},
+      {"divide", [&] { return setNumber(scale.divide, value, true); }},
+      {"mean", [&] { return setNumber(scale.mean, value, false); }},
+      {"std", [&] { return setNumber(scale.std, value, true); }}};
   std::vector<std::string> names;
-  for (const Option &option : kOptions) {
-    if (name == option.name)
-      return within("'" + name + "': ", option.set(argument, value));
-    names.emplace_back(option.name);
+  for (const auto &[option, set] : known) {
+    if (name == option)
+      return within("'" + name + "': ", set());
+    names.emplace_back(option);
   }
   return Status::error(runtime::unknownName("option", name, names));
 }

@@ -53,8 +53,8 @@ void Dataset::copySample(int64_t index, uint8_t *destination) const {
       std::reverse(at, at + turned);
 }
 
-Expected<std::shared_ptr<const Dataset>>
-samplesOf(const runtime::Tensor &tensor, const std::string &name) {
+Expected<DatasetPointer> samplesOf(const runtime::Tensor &tensor,
+                                   const std::string &name, bool bigEndian) {
   if (tensor.shape().empty())
     return Status::error("cannot take samples from " + name +
                          ": it is one number, and has no dimension of samples");
@@ -66,6 +66,7 @@ samplesOf(const runtime::Tensor &tensor, const std::string &name) {
   samples.shape.assign(tensor.shape().begin() + 1, tensor.shape().end());
   samples.stride = samples.count ? tensor.bytes() / samples.count : 0;
   samples.dtype = tensor.dtype();
+  samples.bigEndian = bigEndian;
   samples.owner = std::make_shared<runtime::Tensor>(tensor);
   return std::make_shared<const Dataset>(name, std::move(samples));
 }

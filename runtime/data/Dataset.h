@@ -73,10 +73,13 @@ private:
   int64_t turned;   ///< bytes of an element that are turned; 1: none
 };
 
+using DatasetPointer = std::shared_ptr<const Dataset>;
+
 /// The samples along dimension 0 of a tensor, which are not copied. Fails for a
 /// scalar.
-runtime::Expected<std::shared_ptr<const Dataset>>
-samplesOf(const runtime::Tensor &tensor, const std::string &name);
+runtime::Expected<DatasetPointer> samplesOf(const runtime::Tensor &tensor,
+                                            const std::string &name,
+                                            bool bigEndian = false);
 
 } // namespace partita::data
 

@@ -9,19 +9,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <zlib.h>
 
 namespace partita::data {
 
 using runtime::Expected;
 using runtime::Status;
-
-struct GzipReader::State {
-  z_stream stream = {};
-  std::span<const uint8_t> rest; ///< not yet given to zlib
-  bool ready = false;
-  bool ended = false;
-};
 
 namespace {
 
@@ -41,30 +33,27 @@ uint64_t GzipReader::mostBytes(uint64_t compressed) {
   return compressed * 1032 + 1024;
 }
 
-GzipReader::GzipReader(std::span<const uint8_t> compressed)
-    : state(std::make_unique<State>()) {
-  state->rest = compressed;
+GzipReader::GzipReader(std::span<const uint8_t> compressed) : rest(compressed) {
   // 16: a gzip header, and no other.
-  state->ready = inflateInit2(&state->stream, 16 + MAX_WBITS) == Z_OK;
+  ready = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK;
 }
 
 GzipReader::~GzipReader() {
-  if (state->ready)
-    inflateEnd(&state->stream);
+  if (ready)
+    inflateEnd(&stream);
 }
 
 Expected<size_t> GzipReader::inflateSome(std::span<uint8_t> destination) {
-  if (!state->ready)
+  if (!ready)
     return Status::error("there is not enough memory to decompress it");
-  z_stream &stream = state->stream;
   size_t done = 0;
-  while (done < destination.size() && !state->ended) {
+  while (done < destination.size() && !ended) {
     if (stream.avail_in == 0) {
-      const size_t now = portion(state->rest.size());
+      const size_t now = portion(rest.size());
       // zlib does not write to its input.
-      stream.next_in = const_cast<Bytef *>(state->rest.data());
+      stream.next_in = const_cast<Bytef *>(rest.data());
       stream.avail_in = uInt(now);
-      state->rest = state->rest.subspan(now);
+      rest = rest.subspan(now);
     }
     const size_t room = portion(destination.size() - done);
     stream.next_out = destination.data() + done;
@@ -72,8 +61,8 @@ Expected<size_t> GzipReader::inflateSome(std::span<uint8_t> destination) {
     const int code = inflate(&stream, Z_NO_FLUSH);
     done += room - stream.avail_out;
     if (code == Z_STREAM_END)
-      state->ended = true;
-    else if (code == Z_BUF_ERROR && state->rest.empty())
+      ended = true;
+    else if (code == Z_BUF_ERROR && rest.empty())
       return Status::error("it ends early");
     else if (code == Z_MEM_ERROR)
       return Status::error("there is not enough memory to decompress it");
@@ -94,7 +83,7 @@ Status GzipReader::finish() {
   size_t done = PARTITA_TRY(inflateSome({&beyond, 1}));
   if (done != 0)
     return Status::error("it has more bytes than its header says");
-  if (state->stream.avail_in != 0 || !state->rest.empty())
+  if (stream.avail_in != 0 || !rest.empty())
     return Status::error("something follows its compressed data");
   return Status();
 }

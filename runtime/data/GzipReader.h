@@ -11,8 +11,8 @@
 #include "runtime/base/Status.h"
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <zlib.h>
 
 namespace partita::data {
 
@@ -40,11 +40,13 @@ public:
   static uint64_t mostBytes(uint64_t compressed);
 
 private:
-  struct State;
   /// Decompresses into `destination`, as much as there is; returns how much.
   runtime::Expected<size_t> inflateSome(std::span<uint8_t> destination);
 
-  std::unique_ptr<State> state;
+  z_stream stream = {};
+  std::span<const uint8_t> rest; ///< not yet given to zlib
+  bool ready = false;
+  bool ended = false;
 };
 
 } // namespace partita::data

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/data/Idx.h"
+#include "runtime/data/Formats.h"
 
 #include "runtime/data/GzipReader.h"
 
@@ -21,27 +21,16 @@ using runtime::Tensor;
 
 namespace {
 
-using DatasetPointer = std::shared_ptr<const Dataset>;
-
 constexpr size_t kMagicBytes = 4;
 
 std::optional<DType> typeOf(uint8_t code) {
-  switch (code) {
-  case 0x08:
-    return DType::u8;
-  case 0x09:
-    return DType::i8;
-  case 0x0b:
-    return DType::i16;
-  case 0x0c:
-    return DType::i32;
-  case 0x0d:
-    return DType::f32;
-  case 0x0e:
-    return DType::f64;
-  default:
-    return std::nullopt;
-  }
+  constexpr std::pair<uint8_t, DType> kTypes[] = {
+      {0x08, DType::u8},  {0x09, DType::i8},  {0x0b, DType::i16},
+      {0x0c, DType::i32}, {0x0d, DType::f32}, {0x0e, DType::f64}};
+  for (const auto &[known, dtype] : kTypes)
+    if (code == known)
+      return dtype;
+  return std::nullopt;
 }
 
 struct Header {
@@ -84,18 +73,13 @@ std::string claim(const Header &header) {
          std::to_string(header.bytes) + " bytes";
 }
 
-DatasetPointer makeDataset(const Header &header, const uint8_t *elements,
-                           std::shared_ptr<const void> owner,
-                           const std::string &name) {
-  Samples samples;
-  samples.first = elements;
-  samples.count = header.shape.front();
-  samples.stride = samples.count ? header.bytes / samples.count : 0;
-  samples.dtype = header.dtype;
-  samples.shape.assign(header.shape.begin() + 1, header.shape.end());
-  samples.bigEndian = true;
-  samples.owner = std::move(owner);
-  return std::make_shared<const Dataset>(name, std::move(samples));
+Expected<DatasetPointer> makeDataset(const Header &header,
+                                     const uint8_t *elements,
+                                     std::shared_ptr<const void> owner,
+                                     const std::string &name) {
+  return samplesOf(
+      Tensor::refer(header.dtype, header.shape, elements, std::move(owner)),
+      name, /*bigEndian=*/true);
 }
 
 Expected<DatasetPointer> parse(std::span<const uint8_t> bytes,

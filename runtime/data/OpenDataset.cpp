@@ -9,10 +9,8 @@
 
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/NearestName.h"
-#include "runtime/data/Csv.h"
+#include "runtime/data/Formats.h"
 #include "runtime/data/GzipReader.h"
-#include "runtime/data/Idx.h"
-#include "runtime/data/Tokens.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/NpyHeader.h"
 #include "runtime/io/Npz.h"
@@ -26,8 +24,6 @@ using runtime::Status;
 using runtime::Tensor;
 
 namespace {
-
-using DatasetPointer = std::shared_ptr<const Dataset>;
 
 /// A mapped file, and how the user named it.
 struct File {

@@ -35,7 +35,7 @@ struct DatasetOptions {
 /// when they are copied. All others are in memory afterwards. An array of a
 /// .npy file that would have to be converted as a whole (Fortran order,
 /// big-endian) is an error.
-runtime::Expected<std::shared_ptr<const Dataset>>
+runtime::Expected<DatasetPointer>
 openDataset(const std::string &path, const DatasetOptions &options = {});
 
 } // namespace partita::data

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/data/Tokens.h"
+#include "runtime/data/Formats.h"
 
 #include <limits>
 
@@ -15,9 +15,10 @@ using abi::DType;
 using runtime::Expected;
 using runtime::Status;
 
-Expected<std::shared_ptr<const Dataset>>
-parseTokens(std::span<const uint8_t> bytes, std::shared_ptr<const void> owner,
-            const TokenOptions &options, const std::string &name) {
+Expected<DatasetPointer> parseTokens(std::span<const uint8_t> bytes,
+                                     std::shared_ptr<const void> owner,
+                                     const TokenOptions &options,
+                                     const std::string &name) {
   auto refuse = [&](const std::string &why) {
     return Status::error("cannot read " + name + ": " + why);
   };

@@ -12,7 +12,7 @@
 
 #include "test/fuzz/DatasetPromise.h"
 
-#include "runtime/data/Csv.h"
+#include "runtime/data/Formats.h"
 
 using namespace partita;
 

@@ -7,8 +7,8 @@
 
 #include "test/fuzz/DatasetPromise.h"
 
+#include "runtime/data/Formats.h"
 #include "runtime/data/GzipReader.h"
-#include "runtime/data/Idx.h"
 
 using namespace partita;
 

@@ -7,7 +7,7 @@
 
 #include "test/unit/data/Support.h"
 
-#include "runtime/data/Csv.h"
+#include "runtime/data/Formats.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 
 #include "test/unit/data/Support.h"
 
-#include "runtime/data/Idx.h"
+#include "runtime/data/Formats.h"
 
 #include <zlib.h>
 

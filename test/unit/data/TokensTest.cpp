@@ -7,7 +7,7 @@
 
 #include "test/unit/data/Support.h"
 
-#include "runtime/data/Tokens.h"
+#include "runtime/data/Formats.h"
 
 using namespace partita;
 using namespace partita::data;
