@@ -12,7 +12,6 @@
 #include "runtime/data/Formats.h"
 #include "runtime/data/GzipReader.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/NpyHeader.h"
 #include "runtime/io/Npz.h"
 
 namespace partita::data {

@@ -34,17 +34,13 @@ double integerDifference(abi::DType dtype, const uint8_t *actual,
   return double(a > b ? uint64_t(a) - uint64_t(b) : uint64_t(b) - uint64_t(a));
 }
 
-std::string number(double value) {
+std::string number(double value, const char *format = "%.9g") {
   char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
+  std::snprintf(text, sizeof text, format, value);
   return text;
 }
 
-std::string brief(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string brief(double value) { return number(value, "%.3g"); }
 
 /// The median of |x| over the elements that are finite and not 0; of two in the
 /// middle the lesser.

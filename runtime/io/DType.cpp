@@ -73,31 +73,18 @@ double toDouble(DType dtype, const uint8_t *element) {
 }
 
 int64_t toInteger(DType dtype, const uint8_t *element) {
-  switch (dtype) {
-  case DType::i8:
-  case DType::i4:
-  case DType::i2:
-    return load<int8_t>(element);
-  case DType::i16:
-    return load<int16_t>(element);
-  case DType::i32:
-    return load<int32_t>(element);
-  case DType::i64:
-    return load<int64_t>(element);
-  case DType::u8:
-  case DType::u4:
-  case DType::u2:
-  case DType::boolean:
-    return *element;
-  case DType::u16:
-    return load<uint16_t>(element);
-  case DType::u32:
-    return load<uint32_t>(element);
-  case DType::u64: {
-    uint64_t value = load<uint64_t>(element);
-    return value <= uint64_t(std::numeric_limits<int64_t>::max())
-               ? int64_t(value)
-               : 0;
+  const ElementType &type = elementType(dtype);
+  const bool isSigned = type.isSigned();
+  switch (type.isFloat() ? 0 : type.bytes) {
+  case 1:
+    return isSigned ? load<int8_t>(element) : *element;
+  case 2:
+    return isSigned ? load<int16_t>(element) : load<uint16_t>(element);
+  case 4:
+    return isSigned ? load<int32_t>(element) : int64_t(load<uint32_t>(element));
+  case 8: {
+    const auto value = load<int64_t>(element);
+    return isSigned || value >= 0 ? value : 0;
   }
   default:
     return 0;

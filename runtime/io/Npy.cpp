@@ -8,7 +8,6 @@
 #include "runtime/io/Npy.h"
 
 #include "runtime/base/MappedFile.h"
-#include "runtime/io/NpyHeader.h"
 
 #include <cstring>
 

@@ -22,6 +22,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace partita::runtime {
 
@@ -37,6 +39,24 @@ Expected<Tensor> parseNpy(std::span<const uint8_t> bytes,
                           std::shared_ptr<const void> owner,
                           const std::string &where,
                           std::optional<abi::DType> expected = std::nullopt);
+
+/// The first bytes of every .npy file.
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+struct NpyHeader {
+  std::string descr; ///< e.g. "<f4"
+  bool fortranOrder = false;
+  std::vector<int64_t> shape;
+};
+
+/// Parses the text of the dictionary. It must have exactly the keys 'descr',
+/// 'fortran_order' and 'shape', in any order, with Python literals. The message
+/// of an error does not name the file, e.g. "its header has no 'shape'".
+Expected<NpyHeader> parseNpyHeader(std::string_view text);
+
+/// Reads magic, version and dictionary at the front of a .npy file. `end` is
+/// then where the elements begin. Messages are as above.
+Expected<NpyHeader> readNpyHeader(std::span<const uint8_t> bytes, size_t &end);
 
 /// Magic, version and header for `tensor`, padded so that the following data
 /// are 64-byte aligned.

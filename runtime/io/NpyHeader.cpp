@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/NpyHeader.h"
+#include "runtime/io/Npy.h"
 
 #include <charconv>
 #include <cstring>

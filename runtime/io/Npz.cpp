@@ -26,35 +26,36 @@ constexpr uint64_t kLargestRatio = 1032;
 constexpr size_t kMaxEntries = 65536;
 
 struct Discard {
+  std::shared_ptr<const MappedFile> file = {}; ///< that is read
+
   void operator()(zip_t *archive) const { zip_discard(archive); }
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
 
-Expected<Archive> openArchive(const std::shared_ptr<const MappedFile> &file,
-                              const std::string &path) {
+/// The file is mapped for as long as the archive is open.
+Expected<Archive> openArchive(const std::string &path) {
+  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
+  if (file->size() == 0)
+    return Status::error("cannot read '" + path + "': it is empty");
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t *source =
       zip_source_buffer_create(file->data(), file->size(), 0, &error);
   zip_t *archive =
       source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr;
-  if (!archive) {
-    std::string reason = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    if (source)
-      zip_source_free(source);
-    return Status::error("cannot read '" + path + "': it is not a .npz file (" +
-                         reason + ")");
-  }
+  const std::string reason = archive ? "" : zip_error_strerror(&error);
   zip_error_fini(&error);
-  return Archive(archive);
+  if (archive)
+    return Archive(archive, {file});
+  if (source)
+    zip_source_free(source);
+  return Status::error("cannot read '" + path + "': it is not a .npz file (" +
+                       reason + ")");
 }
 
-/// The uncompressed bytes of entry `index`.
-Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
-                                             const zip_stat_t &info,
-                                             std::shared_ptr<const void> &owner,
-                                             const std::string &where) {
+/// The uncompressed bytes of an entry.
+Expected<Tensor> readEntry(zip_t *archive, const zip_stat_t &info,
+                           const std::string &where) {
   if (info.encryption_method != ZIP_EM_NONE)
     return Status::error("cannot read " + where + ": it is encrypted");
   if (info.comp_method != ZIP_CM_STORE && info.comp_method != ZIP_CM_DEFLATE)
@@ -83,9 +84,7 @@ Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
   zip_fclose(file);
   if (done != info.size || got != 0)
     return Status::error("cannot read " + where + ": its data are damaged");
-  auto kept = std::make_shared<Tensor>(buffer);
-  owner = kept;
-  return std::span<const uint8_t>(kept->data(), size_t(kept->bytes()));
+  return buffer;
 }
 
 /// What a zip says of one of its entries.
@@ -128,33 +127,20 @@ Expected<NamedTensor> readArray(zip_t *archive, const Entry &entry,
                                 const std::string &path,
                                 std::optional<abi::DType> expected) {
   const std::string where = "'" + entry.name + ".npy' in '" + path + "'";
-  std::shared_ptr<const void> owner;
-  std::span<const uint8_t> bytes =
-      PARTITA_TRY(readEntry(archive, entry.info, owner, where));
-  Tensor tensor = PARTITA_TRY(parseNpy(bytes, owner, where, expected));
+  auto entryBytes = std::make_shared<Tensor>(
+      PARTITA_TRY(readEntry(archive, entry.info, where)));
+  Tensor tensor =
+      PARTITA_TRY(parseNpy({entryBytes->data(), size_t(entryBytes->bytes())},
+                           entryBytes, where, expected));
   return NamedTensor{entry.name, tensor};
-}
-
-/// A file that is mapped for as long as the archive in it is open.
-struct MappedArchive {
-  std::shared_ptr<const MappedFile> file;
-  Archive archive;
-};
-
-Expected<MappedArchive> openMapped(const std::string &path) {
-  std::shared_ptr<const MappedFile> file = PARTITA_TRY(MappedFile::open(path));
-  if (file->size() == 0)
-    return Status::error("cannot read '" + path + "': it is empty");
-  Archive archive = PARTITA_TRY(openArchive(file, path));
-  return MappedArchive{file, std::move(archive)};
 }
 
 } // namespace
 
 Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
                                            const ExpectedType &expected) {
-  MappedArchive mapped = PARTITA_TRY(openMapped(path));
-  zip_t *archive = mapped.archive.get();
+  const Archive opened = PARTITA_TRY(openArchive(path));
+  zip_t *archive = opened.get();
   std::vector<Entry> entries = PARTITA_TRY(listEntries(archive, path));
   std::vector<NamedTensor> tensors;
   for (const Entry &entry : entries)
@@ -166,8 +152,8 @@ Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
 Expected<NamedTensor> readNpzArray(const std::string &path,
                                    const std::string &name,
                                    std::optional<abi::DType> expected) {
-  MappedArchive mapped = PARTITA_TRY(openMapped(path));
-  zip_t *archive = mapped.archive.get();
+  const Archive opened = PARTITA_TRY(openArchive(path));
+  zip_t *archive = opened.get();
   std::vector<Entry> entries = PARTITA_TRY(listEntries(archive, path));
   if (name.empty() && entries.size() == 1)
     return readArray(archive, entries.front(), path, expected);

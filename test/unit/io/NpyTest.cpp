@@ -8,7 +8,6 @@
 #include "Support.h"
 
 #include "runtime/io/Npy.h"
-#include "runtime/io/NpyHeader.h"
 
 using namespace partita;
 using namespace partita::runtime;
