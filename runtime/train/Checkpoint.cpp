@@ -49,21 +49,6 @@ std::optional<int64_t> stepOf(std::string_view name) {
   return step;
 }
 
-/// The names in the folder; none if it is missing.
-Expected<std::vector<std::string>> namesIn(const std::string &folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (std::filesystem::directory_iterator each(folder, error), end;
-       !error && each != end; each.increment(error))
-    names.push_back(each->path().filename().string());
-  if (error && error != std::errc::no_such_file_or_directory) {
-    errno = error.value();
-    return diskError("read", folder);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 /// Holds off other processes that save in the same folder. A process that ends
 /// lets go.
 class FolderLock {
@@ -163,8 +148,8 @@ Status CheckpointFolder::write(const std::string &partial,
                                const std::vector<State> &states) const {
   if (calls.mkdir(partial.c_str()) != 0)
     return diskError("create", partial);
-  Status status = writeCheckpointFiles(calls, partial, progress, states);
-  return status.ok() ? syncFolder(calls, partial) : status;
+  PARTITA_TRY(writeCheckpointFiles(calls, partial, progress, states));
+  return syncFolder(calls, partial);
 }
 
 Status CheckpointFolder::publish(const std::string &partial,
@@ -222,8 +207,8 @@ Status CheckpointFolder::remove(const std::string &name) const {
   if (calls.rename(path(name).c_str(), removed.c_str()) != 0)
     return diskError("remove", path(name));
   // The new name first: on the disk, too, no half of it has the old one.
-  Status status = syncFolder(calls, folder);
-  return status.ok() ? removeFolder(calls, removed) : status;
+  PARTITA_TRY(syncFolder(calls, folder));
+  return removeFolder(calls, removed);
 }
 
 Expected<Checkpoint>

@@ -26,18 +26,12 @@ struct RoleRow {
   const char *name; ///< in the file's metadata
   const char *file;
 };
+/// By Role.
 constexpr std::array<RoleRow, 4> kRoles = {
     {{Role::parameter, "parameter", kModel},
      {Role::statistic, "statistic", kModel},
      {Role::optimizer, "optimizer", kOptimizer},
      {Role::counter, "counter", kOptimizer}}};
-
-const RoleRow &rowOf(Role role) {
-  for (const RoleRow &row : kRoles)
-    if (row.role == role)
-      return row;
-  return kRoles[0];
-}
 
 constexpr const char *kOther = ": go on from another checkpoint, or start anew";
 
@@ -47,7 +41,7 @@ Expected<StoredFile> writeStates(DiskCalls &calls, const std::string &path,
   std::vector<TensorBytes> tensors;
   std::map<std::string, std::string> roles;
   for (const State &state : states) {
-    const RoleRow &row = rowOf(state.role);
+    const RoleRow &row = kRoles[size_t(state.role)];
     if (row.file != file)
       continue;
     std::optional<int64_t> count = elementCount(state.shape);
@@ -66,18 +60,15 @@ Expected<StoredFile> writeStates(DiskCalls &calls, const std::string &path,
   StoredFile stored;
   ContentHasher hasher;
   PARTITA_TRY(written.create());
-  Status status = writeSafetensors(
+  PARTITA_TRY(writeSafetensors(
       tensors, roles,
       [&](std::span<const uint8_t> bytes) {
         stored.bytes += bytes.size();
         hasher.add(bytes);
         return written.write(bytes);
       },
-      "'" + path + "'");
-  if (status.ok())
-    status = written.close();
-  if (!status.ok())
-    return status;
+      "'" + path + "'"));
+  PARTITA_TRY(written.close());
   stored.hash = hasher.hash();
   return stored;
 }
@@ -133,11 +124,10 @@ Status writeCheckpointFiles(DiskCalls &calls, const std::string &folder,
   const std::string text =
       PARTITA_TRY(within("cannot save a checkpoint: ", trainer.json()));
   DiskFile written(calls, folder + "/" + kTrainer);
-  Status status = written.create();
-  if (status.ok())
-    status = written.write(
-        {reinterpret_cast<const uint8_t *>(text.data()), text.size()});
-  return status.ok() ? written.close() : status;
+  PARTITA_TRY(written.create());
+  PARTITA_TRY(written.write(
+      {reinterpret_cast<const uint8_t *>(text.data()), text.size()}));
+  return written.close();
 }
 
 Expected<TrainerFile> readTrainerFile(const std::string &folder) {

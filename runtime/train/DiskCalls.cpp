@@ -7,6 +7,7 @@
 
 #include "runtime/train/DiskCalls.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +15,6 @@
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <vector>
 
 namespace partita::runtime::train {
 
@@ -86,20 +86,25 @@ Status syncFolder(DiskCalls &calls, const std::string &path) {
   return status;
 }
 
-Status removeFolder(DiskCalls &calls, const std::string &path) {
+Expected<std::vector<std::string>> namesIn(const std::string &folder) {
   std::error_code error;
-  std::vector<std::string> files;
-  for (std::filesystem::directory_iterator each(path, error), end;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator each(folder, error), end;
        !error && each != end; each.increment(error))
-    files.push_back(each->path().string());
-  if (error == std::errc::no_such_file_or_directory)
-    return Status();
-  if (error) {
+    names.push_back(each->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory) {
     errno = error.value();
-    return diskError("read", path);
+    return diskError("read", folder);
   }
-  for (const std::string &file : files)
-    if (calls.unlink(file.c_str()) != 0 && errno != ENOENT)
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status removeFolder(DiskCalls &calls, const std::string &path) {
+  std::vector<std::string> names = PARTITA_TRY(namesIn(path));
+  for (const std::string &name : names)
+    if (const std::string file = path + "/" + name;
+        calls.unlink(file.c_str()) != 0 && errno != ENOENT)
       return diskError("remove", file);
   if (calls.rmdir(path.c_str()) != 0 && errno != ENOENT)
     return diskError("remove", path);

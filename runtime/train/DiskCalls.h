@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace partita::runtime::train {
 
@@ -65,6 +66,9 @@ private:
 
 /// The names in the folder are on the disk afterwards.
 Status syncFolder(DiskCalls &calls, const std::string &path);
+
+/// The names in the folder, sorted; none if it is missing.
+Expected<std::vector<std::string>> namesIn(const std::string &folder);
 
 /// Removes the folder and the files in it; no error if it is not there. A
 /// folder in it is an error.

@@ -50,10 +50,9 @@ Status openPart(const std::string &original, const ModelPart &part,
   copy.from = model ? original : folder + "/" + part.file;
   copy.to = model ? output : folderOf(output) + "/" + part.file;
   // A model names its external data, so they are opened with care.
-  std::shared_ptr<const MappedFile> content =
+  copy.content =
       PARTITA_TRY(model ? MappedFile::open(original)
                         : MappedFile::openContained(folder, part.file));
-  copy.content = content;
   const std::span<const uint8_t> bytes = copy.content->span();
   if (bytes.size() != part.bytes || contentHash(bytes) != part.hash)
     return Status::error(inQuotes(copy.from) +
@@ -147,16 +146,14 @@ Status exportModel(const std::string &original,
   if (!copies.contains(""))
     return Status::error("the size and hash of " + inQuotes(original) +
                          " are missing");
-  Status status = addPatches(patches, copies);
-  if (status.ok())
-    status = checkTargets(copies, output);
-  for (auto copy = copies.begin(); status.ok() && copy != copies.end(); ++copy)
-    status = writeCopy(copy->second);
+  PARTITA_TRY(addPatches(patches, copies));
+  PARTITA_TRY(checkTargets(copies, output));
+  for (auto &[name, copy] : copies)
+    PARTITA_TRY(writeCopy(copy));
   // The model is the first of the names, and what makes the others a model.
-  for (auto copy = copies.rbegin(); status.ok() && copy != copies.rend();
-       ++copy)
-    status = copy->second.file->commit(/*sync=*/true);
-  return status;
+  for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy)
+    PARTITA_TRY(copy->second.file->commit(/*sync=*/true));
+  return Status();
 }
 
 } // namespace partita::runtime::train

@@ -11,7 +11,10 @@
 #include "runtime/train/SafetensorsHeader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 namespace partita::runtime::train {
@@ -20,22 +23,15 @@ using abi::DType;
 
 namespace {
 
-constexpr size_t kLengthBytes = 8;
-
-uint64_t readLength(const uint8_t *bytes) {
-  uint64_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i)
-    length |= uint64_t(bytes[i]) << (8 * i);
-  return length;
-}
+constexpr size_t kLengthBytes = 8; ///< of a number that is little-endian
 
 /// What is said of a file that is not as its header says.
 constexpr const char *kFetchAgain = ": copy or make the file again";
 
-/// The text in quotes, as JSON has it; none if it is not UTF-8.
-std::optional<std::string> jsonText(const std::string &text) {
+/// As JSON has it, texts in quotes; none if one is not UTF-8.
+std::optional<std::string> jsonText(const nlohmann::json &value) {
   try {
-    return nlohmann::json(text).dump();
+    return value.dump();
   } catch (const nlohmann::json::type_error &) {
     return std::nullopt;
   }
@@ -52,7 +48,8 @@ Expected<Safetensors> parseSafetensors(std::span<const uint8_t> bytes,
   if (bytes.size() < kLengthBytes)
     return fail("it is too short for a safetensors file" +
                 std::string(kFetchAgain));
-  const uint64_t length = readLength(bytes.data());
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
   if (length > kMostHeaderBytes)
     return fail("it is no safetensors file: its header would have " +
                 std::to_string(length) + " bytes, more than the format allows");
@@ -116,30 +113,21 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
                             right = elementBytes(b->dtype);
               return left != right ? left > right : a->name < b->name;
             });
-  std::vector<const std::string *> names;
+  std::set<std::string_view> names;
   for (const TensorBytes &tensor : tensors)
-    names.push_back(&tensor.name);
-  auto less = [](const auto *a, const auto *b) { return *a < *b; };
-  std::sort(names.begin(), names.end(), less);
-  auto twice = std::adjacent_find(names.begin(), names.end(),
-                                  [](auto *a, auto *b) { return *a == *b; });
-  if (twice != names.end())
-    return fail("two tensors are called '" + **twice +
-                "': give each a name of its own");
+    if (!names.insert(tensor.name).second)
+      return fail("two tensors are called '" + tensor.name +
+                  "': give each a name of its own");
 
   std::string header = "{";
   auto add = [&](const std::string &key, const std::string &value) {
     header += (header.size() > 1 ? "," : "") + key + ":" + value;
   };
   if (!metadata.empty()) {
-    std::string all;
-    for (const auto &[key, value] : metadata) {
-      std::optional<std::string> left = jsonText(key), right = jsonText(value);
-      if (!left || !right)
-        return fail("its metadata are not UTF-8");
-      all += (all.empty() ? "" : ",") + *left + ":" + *right;
-    }
-    add("\"" + std::string(kMetadataKey) + "\"", "{" + all + "}");
+    std::optional<std::string> all = jsonText(metadata);
+    if (!all)
+      return fail("its metadata are not UTF-8");
+    add("\"" + std::string(kMetadataKey) + "\"", *all);
   }
   uint64_t offset = 0;
   for (const TensorBytes *tensor : order) {
@@ -162,12 +150,10 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
       return fail(what + "has " + std::to_string(tensor->bytes.size()) +
                   " bytes, which its shape " + shapeText(tensor->shape) +
                   " does not have");
-    std::string shape;
-    for (int64_t dim : tensor->shape)
-      shape += (shape.empty() ? "" : ",") + std::to_string(dim);
     const uint64_t end = offset + tensor->bytes.size();
-    add(*name, "{\"dtype\":\"" + std::string(type) + "\",\"shape\":[" + shape +
-                   "],\"data_offsets\":[" + std::to_string(offset) + "," +
+    add(*name, "{\"dtype\":\"" + std::string(type) +
+                   "\",\"shape\":" + nlohmann::json(tensor->shape).dump() +
+                   ",\"data_offsets\":[" + std::to_string(offset) + "," +
                    std::to_string(end) + "]}");
     offset = end;
   }
@@ -177,18 +163,14 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
   if (header.size() > kMostHeaderBytes)
     return fail("it has too many tensors for one file: split it");
 
-  std::string length;
-  for (size_t i = 0; i < kLengthBytes; ++i)
-    length += char(header.size() >> (8 * i));
-  header.insert(0, length);
-  Status status =
-      sink({reinterpret_cast<const uint8_t *>(header.data()), header.size()});
+  const uint64_t length = header.size();
+  header.insert(0, reinterpret_cast<const char *>(&length), kLengthBytes);
+  PARTITA_TRY(
+      sink({reinterpret_cast<const uint8_t *>(header.data()), header.size()}));
   for (const TensorBytes *tensor : order)
-    if (status.ok() && !tensor->bytes.empty()) {
-      const Expected<Content::Bytes> bytes = tensor->bytes.get();
-      status = bytes ? sink(*bytes) : bytes.status();
-    }
-  return status;
+    if (!tensor->bytes.empty())
+      PARTITA_TRY(sink(PARTITA_TRY(tensor->bytes.get())));
+  return Status();
 }
 
 } // namespace partita::runtime::train

@@ -59,7 +59,7 @@ AppendedFile::open(const std::string &path, int flags) {
   return opened;
 }
 
-Status AppendedFile::append(std::span<const uint8_t> bytes) {
+Status AppendedFile::append(std::string_view bytes) {
   const off_t before = ::lseek(file, 0, SEEK_END);
   if (before < 0)
     return diskError("write", path);
@@ -73,14 +73,9 @@ Status AppendedFile::append(std::span<const uint8_t> bytes) {
       (void)!::ftruncate(file, before);
       return status;
     }
-    bytes = bytes.subspan(size_t(written));
+    bytes.remove_prefix(size_t(written));
   }
   return Status();
-}
-
-Status AppendedFile::append(const std::string &text) {
-  return append(std::span<const uint8_t>(
-      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
 }
 
 Status AppendedFile::cutToLine() {
@@ -107,8 +102,7 @@ Expected<TrainLog> TrainLog::open(const std::string &path) {
 }
 
 Status TrainLog::write(const TrainRecord &record) {
-  Expected<std::string> line = logLine(record);
-  return line ? file->append(*line) : line.status();
+  return file->append(PARTITA_TRY(logLine(record)));
 }
 
 } // namespace partita::runtime::train

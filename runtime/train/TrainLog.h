@@ -26,8 +26,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 
 namespace partita::runtime::train {
 
@@ -56,8 +56,7 @@ public:
   /// `flags` of open(2), beside those that writing at the end needs.
   static Expected<std::unique_ptr<AppendedFile>> open(const std::string &path,
                                                       int flags);
-  Status append(std::span<const uint8_t> bytes);
-  Status append(const std::string &text);
+  Status append(std::string_view bytes);
   /// Removes what follows the last end of a line.
   Status cutToLine();
 

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <stdexcept>
+#include <utility>
 
 namespace partita::runtime::train {
 
@@ -86,66 +88,43 @@ std::map<std::string, std::string> readSetup(const std::string &text) {
   return said;
 }
 
-/// Functions return false where something else stands there.
+/// Reads what TrainerFile::json writes. Throws where something else stands
+/// there.
 class Reader {
 public:
-  static bool read(const Json &json, TrainerFile &file) {
+  static void read(const Json &json, TrainerFile &file) {
     Progress &progress = file.progress;
-    const Json *seed = find(json, "seed"), *data = find(json, "data"),
-               *metrics = find(json, "metrics"), *files = find(json, "files");
-    if (!count(json, "step", progress.step) || !seed ||
-        !seed->is_number_unsigned() || !data ||
-        !count(*data, "epoch", progress.epoch) ||
-        !count(*data, "sample", progress.sample) ||
-        !hash(json, "model", progress.identity.model) ||
-        !hash(json, "setup", progress.identity.setup) || !metrics ||
-        !metrics->is_object() || !files || !files->is_object())
-      return false;
-    if (const Json *said = find(json, "setup_text"); said) {
-      if (!said->is_string())
-        return false;
-      progress.identity.setup_text = said->get<std::string>();
-    }
-    progress.seed = seed->get<uint64_t>();
-    for (const auto &[name, value] : metrics->items()) {
-      std::optional<double> number = readJsonNumber(value);
-      if (!number)
-        return false;
-      progress.metrics[name] = *number;
-    }
-    for (const auto &[name, value] : files->items()) {
-      StoredFile &stored = file.files[name];
-      int64_t bytes = 0;
-      if (!count(value, "bytes", bytes) || !hash(value, "xxh3", stored.hash))
-        return false;
-      stored.bytes = uint64_t(bytes);
-    }
-    return true;
+    progress.step = count(json.at("step"));
+    progress.seed = json.at("seed").get_ref<const uint64_t &>();
+    progress.epoch = count(json.at("data").at("epoch"));
+    progress.sample = count(json.at("data").at("sample"));
+    progress.identity.model = hash(json.at("model"));
+    progress.identity.setup = hash(json.at("setup"));
+    if (json.contains("setup_text"))
+      progress.identity.setup_text = text(json.at("setup_text"));
+    for (const auto &[name, value] : object(json.at("metrics")))
+      progress.metrics[name] = readJsonNumber(value).value();
+    for (const auto &[name, value] : object(json.at("files")))
+      file.files[name] = {uint64_t(count(value.at("bytes"))),
+                          hash(value.at("xxh3"))};
   }
 
 private:
-  static const Json *find(const Json &json, const char *key) {
-    if (!json.is_object())
-      return nullptr;
-    auto it = json.find(key);
-    return it != json.end() ? &*it : nullptr;
+  static const std::string &text(const Json &json) {
+    return json.get_ref<const std::string &>();
+  }
+  static const Json::object_t &object(const Json &json) {
+    return json.get_ref<const Json::object_t &>();
   }
   /// Whole, and not negative.
-  static bool count(const Json &json, const char *key, int64_t &to) {
-    const Json *found = find(json, key);
-    if (!found || !found->is_number_unsigned() ||
-        found->get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
-      return false;
-    to = found->get<int64_t>();
-    return true;
+  static int64_t count(const Json &json) {
+    const uint64_t number = json.get_ref<const uint64_t &>();
+    if (!std::in_range<int64_t>(number))
+      throw std::out_of_range("no count");
+    return int64_t(number);
   }
-  static bool hash(const Json &json, const char *key, uint64_t &to) {
-    const Json *found = find(json, key);
-    if (!found || !found->is_string())
-      return false;
-    std::optional<uint64_t> value = parseHash(found->get<std::string>());
-    to = value.value_or(0);
-    return value.has_value();
+  static uint64_t hash(const Json &json) {
+    return parseHash(text(json)).value();
   }
 };
 
@@ -197,10 +176,13 @@ Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
     return Status::error("is of another version: use the partita-run that "
                          "wrote it");
   TrainerFile file;
-  if (!Reader::read(json, file))
+  try {
+    Reader::read(json, file);
+    return file;
+  } catch (const std::exception &) {
     return Status::error("is not as a training wrote it" +
                          std::string(kMakeAgain));
-  return file;
+  }
 }
 
 std::string describeDifference(const Identity &found, const Identity &expected,
