@@ -16,9 +16,8 @@ namespace partita::runtime {
 
 namespace {
 
-Status failure(const std::string &what, const std::string &path, int error) {
-  return Status::error("cannot " + what + " '" + path +
-                       "': " + std::strerror(error));
+Status failure(const std::string &path, int error) {
+  return Status::error("cannot write '" + path + "': " + std::strerror(error));
 }
 
 } // namespace
@@ -32,7 +31,7 @@ PendingFile::create(const std::string &target, files::NewFile::Writer writer) {
   std::unique_ptr<PendingFile> file(new PendingFile);
   file->target = target;
   if (std::error_code error = file->file.create(target, writer))
-    return failure("write", target, error.value());
+    return failure(target, error.value());
   return file;
 }
 
@@ -42,7 +41,7 @@ Status PendingFile::write(std::span<const uint8_t> bytes) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return failure("write", target, errno);
+      return failure(target, errno);
     bytes = bytes.subspan(size_t(written));
   }
   return Status();
@@ -55,7 +54,7 @@ Status PendingFile::write(const std::string &text) {
 
 Status PendingFile::commit(bool sync) {
   if (std::error_code error = file.commit(sync))
-    return failure("write", target, error.value());
+    return failure(target, error.value());
   return Status();
 }
 

@@ -18,6 +18,7 @@ namespace {
 /// Bytes from which on a tensor has pages of its own, large ones where the
 /// system has them.
 constexpr int64_t kLarge = 2 << 20;
+constexpr std::align_val_t kAlignment{64};
 
 } // namespace
 
@@ -47,29 +48,29 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-Expected<Tensor> Tensor::allocate(abi::DType dtype,
-                                  std::vector<int64_t> shape) {
+Expected<Tensor> Tensor::allocate(abi::DType dtype, std::vector<int64_t> shape,
+                                  const std::string &what) {
+  auto described = [&] { return what + " of shape " + shapeText(shape); };
   std::optional<int64_t> count = elementCount(shape);
   if (!count)
-    return Status::error("a tensor of shape " + shapeText(shape) +
-                         " is too large");
+    return Status::error(described() + " is too large");
   int64_t bytes = *count * elementBytes(dtype);
+  uint8_t *data = nullptr;
+  std::shared_ptr<const void> owner;
   if (bytes >= kLarge) {
-    const std::string what = "a tensor of shape " + shapeText(shape);
-    Arena mapped = PARTITA_TRY(Arena::map(size_t(bytes), what.c_str()));
-    auto owner = std::make_shared<Arena>(std::move(mapped));
-    uint8_t *data = owner->data();
-    Tensor tensor = refer(dtype, std::move(shape), data, std::move(owner));
-    tensor.writable = data;
-    return tensor;
+    auto mapped = std::make_shared<Arena>(
+        PARTITA_TRY(Arena::map(size_t(bytes), described().c_str())));
+    data = mapped->data();
+    owner = std::move(mapped);
+  } else {
+    data = new (kAlignment, std::nothrow) uint8_t[bytes ? bytes : 1];
+    if (!data)
+      return Status::error("not enough memory for " + described() + " (" +
+                           std::to_string(bytes) + " bytes)");
+    owner.reset(data,
+                [](void *memory) { operator delete[](memory, kAlignment); });
   }
-  uint8_t *data = new (std::nothrow) uint8_t[bytes ? bytes : 1];
-  if (!data)
-    return Status::error("not enough memory for a tensor of shape " +
-                         shapeText(shape) + " (" + std::to_string(bytes) +
-                         " bytes)");
-  std::shared_ptr<uint8_t[]> owner(data);
-  Tensor tensor = refer(dtype, std::move(shape), data, owner);
+  Tensor tensor = refer(dtype, std::move(shape), data, std::move(owner));
   tensor.writable = data;
   return tensor;
 }

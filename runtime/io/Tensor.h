@@ -34,10 +34,10 @@ class Tensor {
 public:
   Tensor() = default;
 
-  /// A tensor with its own, uninitialised bytes. Fails if there is not enough
-  /// memory.
-  static Expected<Tensor> allocate(abi::DType dtype,
-                                   std::vector<int64_t> shape);
+  /// A tensor with its own, uninitialised bytes, on a 64-byte boundary. Fails
+  /// if there is not enough memory for `what` of this shape.
+  static Expected<Tensor> allocate(abi::DType dtype, std::vector<int64_t> shape,
+                                   const std::string &what = "a tensor");
 
   /// Refers to bytes that `owner` keeps alive. The caller has checked that
   /// `data` has as many bytes as shape and type need.

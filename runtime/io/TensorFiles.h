@@ -19,6 +19,14 @@ namespace partita::runtime {
 /// True if `path` ends in ".npz". Such a file has several named tensors.
 bool isArchive(const std::string &path);
 
+/// File names (without an extension) for `names`, one each, all different:
+/// letters, digits, '.', '_' and '-' stay, everything else becomes '_'.
+std::vector<std::string> fileNames(const std::vector<std::string> &names);
+
+/// The names, all different: the second of a name gets ".1", the third ".2",
+/// and so on, past those that are names already.
+std::vector<std::string> uniqueNames(const std::vector<std::string> &names);
+
 /// Reads one tensor: .npy, or .pb (TensorProto). The error for another ending
 /// lists the known ones.
 Expected<Tensor> readTensor(const std::string &path,

@@ -65,23 +65,18 @@ Status wrongCount(const Tensor &tensor, int64_t expected, int64_t found,
   return Status::error(text);
 }
 
-void unpackAll(const std::string &packed, Tensor &tensor) {
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    tensor.mutableData()[i] = unpack(
-        tensor.dtype(), reinterpret_cast<const uint8_t *>(packed.data()), i);
-}
-
-Status fillFromRaw(const io::TensorFile &file, Tensor &tensor) {
-  const std::string &raw = file.raw_data();
+/// `raw`: the bytes of the elements, of which one may hold several.
+Status fillFromRaw(const std::string &raw, Tensor &tensor, const char *what) {
   const int64_t each = perByte(tensor.dtype());
   const int64_t needed =
       each == 1 ? tensor.bytes() : (tensor.elements() + each - 1) / each;
   if (int64_t(raw.size()) != needed)
-    return wrongCount(tensor, needed, int64_t(raw.size()), "bytes");
-  if (each > 1)
-    unpackAll(raw, tensor);
-  else if (needed > 0)
-    std::memcpy(tensor.mutableData(), raw.data(), size_t(needed));
+    return wrongCount(tensor, needed, int64_t(raw.size()), what);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(raw.data());
+  for (int64_t i = 0; each > 1 && i < tensor.elements(); ++i)
+    tensor.mutableData()[i] = unpack(tensor.dtype(), bytes, i);
+  if (each == 1 && needed > 0)
+    std::memcpy(tensor.mutableData(), bytes, size_t(needed));
   return Status();
 }
 
@@ -117,18 +112,9 @@ Status fillFromFields(const io::TensorFile &file, Tensor &tensor) {
   }
   if (elementBytes(tensor.dtype()) == 2)
     return fillFromField<uint16_t>(file.int32_data(), tensor);
-  const int64_t each = perByte(tensor.dtype());
-  if (each == 1)
-    return fillFromField<uint8_t>(file.int32_data(), tensor);
-  // Each int32 holds one byte of packed elements.
-  const int64_t needed = (tensor.elements() + each - 1) / each;
-  if (file.int32_data_size() != needed)
-    return wrongCount(tensor, needed, file.int32_data_size(), "values");
-  std::string packed;
-  for (int32_t value : file.int32_data())
-    packed += char(uint8_t(value));
-  unpackAll(packed, tensor);
-  return Status();
+  // Each int32 holds one byte.
+  const std::string bytes(file.int32_data().begin(), file.int32_data().end());
+  return fillFromRaw(bytes, tensor, "values");
 }
 
 Expected<NamedTensor> convert(const io::TensorFile &file) {
@@ -151,8 +137,9 @@ Expected<NamedTensor> convert(const io::TensorFile &file) {
     return Status::error("its shape " + shapeText(shape) +
                          " has more elements than the file holds");
   Tensor tensor = PARTITA_TRY(Tensor::allocate(dtype, std::move(shape)));
-  PARTITA_TRY(file.has_raw_data() ? fillFromRaw(file, tensor)
-                                  : fillFromFields(file, tensor));
+  PARTITA_TRY(file.has_raw_data()
+                  ? fillFromRaw(file.raw_data(), tensor, "bytes")
+                  : fillFromFields(file, tensor));
   if (dtype == DType::boolean)
     for (int64_t i = 0; i < tensor.elements(); ++i)
       tensor.mutableData()[i] = tensor.data()[i] != 0;

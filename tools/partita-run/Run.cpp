@@ -17,7 +17,6 @@
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/Text.h"
 #include "runtime/feed/Stream.h"
-#include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 #include "Support.h"
 
 #include "runtime/base/NearestName.h"
-#include "runtime/io/Names.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/TensorFiles.h"
 
