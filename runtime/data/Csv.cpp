@@ -22,14 +22,9 @@ using runtime::Tensor;
 
 namespace {
 
-bool isBlank(char c) { return c == ' ' || c == '\t'; }
-
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && isBlank(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isBlank(text.back()))
-    text.remove_suffix(1);
-  return text;
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
 /// A field as a message shows it: its beginning, and no control characters.
@@ -60,15 +55,11 @@ public:
 
   void skipEmptyLines() {
     while (!text.empty()) {
-      size_t end = text.find_first_not_of(" \t\r");
-      if (end != std::string_view::npos && text[end] != '\n')
+      size_t end = std::min(text.find_first_not_of(" \t\r"), text.size());
+      if (end < text.size() && text[end] != '\n')
         return;
-      if (end == std::string_view::npos) {
-        text = {};
-        return;
-      }
-      text.remove_prefix(end + 1);
-      ++lines;
+      lines += end < text.size();
+      text.remove_prefix(std::min(end + 1, text.size()));
     }
   }
 

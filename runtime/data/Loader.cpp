@@ -7,8 +7,6 @@
 
 #include "runtime/data/Loader.h"
 
-#include "runtime/base/Arena.h"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,7 +20,6 @@
 
 namespace partita::data {
 
-using runtime::Arena;
 using runtime::Expected;
 using runtime::Status;
 using runtime::Tensor;
@@ -32,21 +29,6 @@ namespace {
 std::string typeText(abi::DType dtype, const std::vector<int64_t> &shape) {
   return std::string(runtime::dtypeName(dtype)) + " " +
          runtime::shapeText(shape);
-}
-
-/// A tensor on a page of its own, and where it may be written.
-Expected<Tensor> allocatePages(abi::DType dtype, std::vector<int64_t> shape,
-                               const std::string &what, uint8_t *&bytes) {
-  std::optional<int64_t> elements = runtime::elementCount(shape);
-  if (!elements)
-    return Status::error(what + " of shape " + runtime::shapeText(shape) +
-                         " is too large");
-  const int64_t size = *elements * runtime::elementBytes(dtype);
-  Arena pages =
-      PARTITA_TRY(Arena::map(size_t(std::max<int64_t>(size, 1)), what.c_str()));
-  auto owner = std::make_shared<Arena>(std::move(pages));
-  bytes = owner->data();
-  return Tensor::refer(dtype, std::move(shape), bytes, std::move(owner));
 }
 
 /// How many epochs there can be: the running number of a sample must fit into
@@ -107,7 +89,6 @@ struct Loader::Impl {
     enum class Owner { thread, ring, caller };
 
     LoadedStep step;
-    std::vector<uint8_t *> bytes; ///< those of each input
     Owner owner = Owner::thread;
   };
 
@@ -138,8 +119,7 @@ struct Loader::Impl {
   int64_t count = 0;
   std::vector<Route> routes;
   std::vector<Buffer> buffers;
-  uint8_t *scratch = nullptr; ///< a sample before its conversion
-  Tensor scratchPages;
+  Tensor scratch; ///< a sample before its conversion
   std::optional<Order> order;
   size_t toFill = 0; ///< of the thread
   size_t toGive = 0; ///< of whoever calls `next`
@@ -191,8 +171,8 @@ Status Loader::Impl::prepare(std::vector<LoaderInput> inputs,
       largest = std::max(largest, route.input.samples->sampleBytes());
     routes.push_back(std::move(route));
   }
-  scratchPages = PARTITA_TRY(allocatePages(
-      abi::DType::u8, {largest}, "a sample before its conversion", scratch));
+  scratch = PARTITA_TRY(Tensor::allocate(abi::DType::u8, {largest},
+                                         "a sample before its conversion"));
   order = PARTITA_TRY(Order::create(options.order, count, options.seed));
 
   buffers.resize(size_t(options.buffers));
@@ -201,11 +181,9 @@ Status Loader::Impl::prepare(std::vector<LoaderInput> inputs,
       std::vector<int64_t> shape = {options.samplesPerStep};
       shape.insert(shape.end(), route.input.shape.begin(),
                    route.input.shape.end());
-      Tensor tensor = PARTITA_TRY(
-          allocatePages(route.input.dtype, std::move(shape),
-                        "a step's samples of input '" + route.input.name + "'",
-                        buffer.bytes.emplace_back()));
-      buffer.step.inputs.push_back(std::move(tensor));
+      buffer.step.inputs.push_back(PARTITA_TRY(Tensor::allocate(
+          route.input.dtype, std::move(shape),
+          "a step's samples of input '" + route.input.name + "'")));
     }
   return Status();
 }
@@ -266,7 +244,7 @@ Loader::Impl::Buffer *Loader::Impl::waitForRoom() {
 
 Status Loader::Impl::fill(Buffer &buffer) {
   for (size_t i = 0; i < routes.size(); ++i) {
-    uint8_t *to = buffer.bytes[i];
+    uint8_t *to = buffer.step.inputs[i].mutableData();
     for (int64_t s = 0; s < buffer.step.samples; ++s) {
       // What is filled when the loader ends is thrown away.
       if (stopping.load(std::memory_order_relaxed))
@@ -284,13 +262,13 @@ Status Loader::Impl::copy(const Route &route, int64_t sample, uint8_t *to) {
     from.copySample(sample, to);
     return Status();
   }
-  from.copySample(sample, scratch);
+  uint8_t *const before = scratch.mutableData();
+  from.copySample(sample, before);
   const int64_t wrong =
-      route.conversion.convert(scratch, to, from.sampleElements());
+      route.conversion.convert(before, to, from.sampleElements());
   if (wrong < 0)
     return Status();
-  const uint8_t *element =
-      scratch + wrong * runtime::elementBytes(from.dtype());
+  const uint8_t *element = before + wrong * runtime::elementBytes(from.dtype());
   uint64_t unsignedValue = 0;
   if (from.dtype() == abi::DType::u64)
     std::memcpy(&unsignedValue, element, sizeof(unsignedValue));
