@@ -28,8 +28,6 @@ constexpr std::string_view kStep = "step-";
 constexpr std::string_view kPartial = ".partial-";
 constexpr std::string_view kRemoved = ".removed-";
 
-DiskCalls systemCalls;
-
 std::string nameOf(int64_t step) {
   char text[40];
   std::snprintf(text, sizeof text, "step-%08lld", static_cast<long long>(step));
@@ -73,9 +71,6 @@ private:
 };
 
 } // namespace
-
-CheckpointFolder::CheckpointFolder(std::string folder, Retention retention)
-    : CheckpointFolder(std::move(folder), std::move(retention), systemCalls) {}
 
 CheckpointFolder::CheckpointFolder(std::string folder, Retention retention,
                                    DiskCalls &calls)

@@ -75,9 +75,8 @@ struct Retention {
 /// The checkpoints of one run. Only one process may save at a time.
 class CheckpointFolder {
 public:
-  explicit CheckpointFolder(std::string folder, Retention retention = {});
-  /// With the system calls of a test.
-  CheckpointFolder(std::string folder, Retention retention, DiskCalls &calls);
+  explicit CheckpointFolder(std::string folder, Retention retention = {},
+                            DiskCalls &calls = systemCalls);
 
   /// Fails if there is a checkpoint of a later step than `step`: training would
   /// go on from an older one, and two histories would mix. To be asked before

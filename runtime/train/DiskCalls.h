@@ -41,6 +41,8 @@ public:
   virtual int rmdir(const char *path);
 };
 
+inline DiskCalls systemCalls;
+
 /// "cannot WHAT 'PATH': the reason in errno".
 Status diskError(const char *what, const std::string &path);
 
