@@ -9,7 +9,6 @@
 
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/artifact/SectionTable.h"
-#include "runtime/artifact/WeightCheck.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/StateParts.h"
@@ -44,7 +43,6 @@ struct Artifact::Impl {
   std::vector<const uint8_t *> weights;
 
   Status readPlan(const Section &section);
-  Status mapWeights(const Section &section);
   Status mapWeight(const abi::Weight &weight, const Section &section);
 };
 
@@ -89,12 +87,6 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
     base = known->second->data();
   }
   weights.push_back(base ? base + weight.offset() : nullptr);
-  return Status();
-}
-
-Status Artifact::Impl::mapWeights(const Section &section) {
-  for (const abi::Weight &weight : each(plan->weights()))
-    PARTITA_TRY(mapWeight(weight, section));
   return Status();
 }
 
@@ -251,7 +243,8 @@ Artifact::openPlans(const std::string &path) {
                              " than plan " + std::to_string(other) +
                              ": compile the model again");
     }
-    PARTITA_TRY(impl->mapWeights(table.weights));
+    for (const abi::Weight &weight : each(impl->plan->weights()))
+      PARTITA_TRY(impl->mapWeight(weight, table.weights));
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
   }
   for (const auto &several : artifacts)

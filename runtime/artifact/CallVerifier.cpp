@@ -6,16 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/Calls.h"
+#include "runtime/artifact/PlanChecks.h"
 #include "runtime/artifact/PlanVerifier.h"
-#include "runtime/base/Elements.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace partita::runtime {
 namespace {
-
-using Longs = flatbuffers::Vector<int64_t>;
 
 /// Extents, strides and pads beyond this are nonsense, and below it the sums
 /// and products here cannot overflow.
@@ -592,9 +590,7 @@ private:
 std::string viewError(const abi::Program &program, const abi::View *view) {
   if (!view)
     return "is missing";
-  if (view->slot() < 0 || view->slot() >= length(program.slots()))
-    return "names slot " + std::to_string(view->slot()) + " of " +
-           std::to_string(length(program.slots()));
+  PARTITA_RETURN_ERROR(indexError("names slot", view->slot(), program.slots()));
   if (length(view->shape()) != length(view->strides()))
     return "has another number of strides than of dimensions";
   if (!isAligned(view->shape()) || !isAligned(view->strides()))

@@ -12,7 +12,9 @@
 #include "runtime/abi/plan_generated.h"
 #include "runtime/base/Status.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,20 @@ std::string viewError(const abi::Program &program, const abi::View *view);
 /// The input of the schedule check, for a plan whose tables have been checked.
 std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan);
 abi::CheckedNames scheduleNames(const abi::Plan &plan);
+
+/// Bytes of a mapped file, and the hash (XXH3) that they should have.
+struct WeightBytes {
+  const uint8_t *data = nullptr;
+  size_t bytes = 0;
+  uint64_t hash = 0;
+};
+
+/// Hashes all weights, on up to `threads` threads (fewer if there are few
+/// bytes). Returns the index of the first whose hash differs. Pages are
+/// released after they are read, so that the memory of this process does not
+/// grow by the weights.
+std::optional<size_t> findChanged(const std::vector<WeightBytes> &weights,
+                                  int threads);
 
 } // namespace partita::runtime
 

@@ -1,5 +1,4 @@
-//===- ProgramVerifier.cpp - Frames, slots, units and actions of a program
-//--===//
+//===- ProgramVerifier.cpp - Trust nothing in a program -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <xxhash.h>
 
 namespace partita::runtime {
@@ -28,7 +29,8 @@ public:
                    uint64_t(header.section_count) * sizeof(abi::SectionEntry);
     for (uint32_t i = 0; i < header.section_count; ++i)
       PARTITA_TRY(readSection(i, end));
-    if (size - end >= abi::kSectionAlignment || !zero(end, size))
+    if (size - end >= abi::kSectionAlignment ||
+        !areZero({data + end, size - end}))
       return damaged("there are bytes after the last section");
     if (table.plans.empty())
       return damaged("it has no plan");
@@ -44,9 +46,8 @@ private:
                  "; copy it again from where it was made, or compile the model "
                  "again");
   }
-  bool zero(uint64_t begin, uint64_t end) const {
-    return std::all_of(data + begin, data + end,
-                       [](uint8_t byte) { return byte == 0; });
+  static bool areZero(std::span<const uint8_t> bytes) {
+    return std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; });
   }
 
   Status readHeader() {
@@ -67,8 +68,7 @@ private:
     if (XXH3_64bits(data, offsetof(abi::FileHeader, header_hash)) !=
         header.header_hash)
       return damaged("its header has another hash than it says");
-    if (!std::all_of(std::begin(header.reserved), std::end(header.reserved),
-                     [](uint8_t byte) { return byte == 0; }))
+    if (!areZero(header.reserved))
       return damaged("reserved bytes of its header are not zero");
     if (header.file_bytes != size)
       return damaged("it has " + std::to_string(size) +
@@ -91,8 +91,7 @@ private:
     std::memcpy(&entry, data + sizeof(header) + index * sizeof(entry),
                 sizeof(entry));
     std::string name = "section " + std::to_string(index);
-    if (!std::all_of(std::begin(entry.reserved), std::end(entry.reserved),
-                     [](uint8_t byte) { return byte == 0; }))
+    if (!areZero(entry.reserved))
       return damaged("reserved bytes of " + name + " are not zero");
     if (entry.offset % abi::kSectionAlignment != 0)
       return damaged(name + " is not aligned");
@@ -100,7 +99,7 @@ private:
       return damaged(name + " overlaps what comes before it");
     if (entry.offset > size || entry.bytes > size - entry.offset)
       return damaged(name + " reaches past the end of the file");
-    if (!zero(end, entry.offset))
+    if (!areZero({data + end, data + entry.offset}))
       return damaged("the bytes before " + name + " are not zero");
     end = entry.offset + entry.bytes;
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/artifact/WeightCheck.h"
+#include "runtime/artifact/PlanVerifier.h"
 
 #include "runtime/base/Arena.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/artifact/WeightCheck.h"
+#include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/MappedFile.h"
 #include "test/unit/runtime/Pipelines.h"
