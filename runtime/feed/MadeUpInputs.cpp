@@ -45,20 +45,16 @@ void writeRandom(abi::DType dtype, uint64_t random, uint8_t *element) {
     return put(float(int64_t(random) >> 40) / float(1 << 23));
   case DType::f64:
     return put(double(int64_t(random) >> 11) / double(int64_t(1) << 52));
-  case DType::f16:
-  case DType::bf16:
-    return put(uint16_t(smallFloat(random, runtime::elementType(dtype))));
-  case DType::f8e4m3fn:
-  case DType::f8e4m3fnuz:
-  case DType::f8e5m2:
-  case DType::f8e5m2fnuz:
-    return put(uint8_t(smallFloat(random, runtime::elementType(dtype))));
   case DType::f8e8m0:
     return put(uint8_t(125 + random % 3));
   default:
-    std::memset(element, 0, size_t(runtime::elementBytes(dtype)));
-    *element = uint8_t(random >> 63);
+    break;
   }
+  const runtime::ElementType &type = runtime::elementType(dtype);
+  const bool isSmallFloat =
+      type.isFloat() && type.specials != runtime::Specials::none;
+  const uint64_t bits = isSmallFloat ? smallFloat(random, type) : random >> 63;
+  std::memcpy(element, &bits, size_t(type.bytes)); // little-endian
 }
 
 } // namespace

@@ -86,9 +86,9 @@ PlanChoice::PlanChoice(
         plan.erase(plan.begin() + long(d));
     }
   axes = {findAxes(&Model::inputs), findAxes(&Model::outputs)};
-  for (size_t d = 0; d < names.size(); ++d)
-    batch.push_back(countsSamples(d));
-  other_axis = findOtherAxis();
+  batch.resize(names.size());
+  describe(models[0]->inputs, axes.first);
+  describe(models[0]->outputs, axes.second);
 }
 
 PlanChoice::Axes
@@ -143,29 +143,17 @@ std::string PlanChoice::text() const {
   return text;
 }
 
-bool PlanChoice::countsSamples(size_t dimension) const {
-  for (const auto &[ports, found] :
-       {std::pair(&models[0]->inputs, &axes.first),
-        std::pair(&models[0]->outputs, &axes.second)})
-    for (size_t p = 0; p < ports->size(); ++p)
-      if (const int axis = (*ports)[p].batchAxis;
-          axis >= 0 && (*found)[p][size_t(axis)].dimension == int(dimension))
-        return true;
-  return false;
-}
-
-std::string PlanChoice::findOtherAxis() const {
-  for (const auto &[ports, found] :
-       {std::pair(&models[0]->inputs, &axes.first),
-        std::pair(&models[0]->outputs, &axes.second)})
-    for (size_t p = 0; p < ports->size(); ++p)
-      for (size_t axis = 0; axis < (*found)[p].size(); ++axis)
-        // Where entries besides the dimension's lie, is not known.
-        if (const Axis &which = (*found)[p][axis];
-            which.dimension == kOther || which.extra != 0)
-          return "axis " + std::to_string(axis) + " of '" + (*ports)[p].name +
-                 "'";
-  return "";
+void PlanChoice::describe(const std::vector<Port> &ports, const Axes &found) {
+  for (size_t p = 0; p < ports.size(); ++p)
+    for (size_t axis = 0; axis < found[p].size(); ++axis) {
+      const Axis &which = found[p][axis];
+      if (which.dimension >= 0 && int(axis) == ports[p].batchAxis)
+        batch[size_t(which.dimension)] = true;
+      // Where entries besides the dimension's lie, is not known.
+      if (other_axis.empty() && (which.dimension == kOther || which.extra != 0))
+        other_axis =
+            "axis " + std::to_string(axis) + " of '" + ports[p].name + "'";
+    }
 }
 
 Expected<size_t> PlanChoice::find(

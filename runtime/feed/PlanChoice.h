@@ -111,17 +111,17 @@ private:
   resize(const runtime::Tensor &tensor, const std::vector<Axis> &axisOf,
          const std::vector<int64_t> &to) const;
   Axes findAxes(const std::vector<Port> Model::*ports) const;
-  bool countsSamples(size_t dimension) const;
-  /// Describes an axis of a port that varies but follows no dimension. Empty if
-  /// there is none.
-  std::string findOtherAxis() const;
+  /// Notes what the axes of ports say of dimensions.
+  void describe(const std::vector<Port> &ports, const Axes &found);
 
   std::vector<std::unique_ptr<Model>> models, several;
   std::vector<std::string> names;
   std::vector<std::vector<int64_t>> sizes; ///< by plan and dimension
   std::pair<Axes, Axes> axes;
   std::vector<bool> batch; ///< by dimension
-  std::string other_axis;  ///< as findOtherAxis says
+  /// Describes an axis of a port that varies but follows no dimension. Empty if
+  /// there is none.
+  std::string other_axis;
 };
 
 } // namespace partita::feed

@@ -95,8 +95,8 @@ Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
     return ticket * streams.size() + chosen.plan;
   };
   if (!chosen.padded) {
-    Expected<uint64_t> ticket = submit(chosen.plan, inputs, outputs, sequence);
-    return ticket ? Expected<uint64_t>(numbered(*ticket)) : ticket;
+    return numbered(
+        PARTITA_TRY(submit(chosen.plan, inputs, outputs, sequence)));
   }
   const size_t places = choice.model(chosen.plan).outputs.size();
   if (outputs.size() != places ||

@@ -77,15 +77,15 @@ SharedSteps::latestBegin(int sequence, Clock::time_point earliest) const {
 
 void SharedSteps::hasCome(int sequence, Clock::time_point now) {
   Sequence &own = sequences[size_t(sequence)];
+  ++own.requests;
   if (own.answered)
     own.pause = now - *own.answered;
   own.answered.reset();
 }
 
-void SharedSteps::wasAnswered(int sequence, Clock::time_point now,
-                              bool isBack) {
-  if (!isBack)
-    sequences[size_t(sequence)].answered = now;
+void SharedSteps::wasAnswered(int sequence, Clock::time_point now) {
+  if (Sequence &own = sequences[size_t(sequence)]; --own.requests == 0)
+    own.answered = now;
 }
 
 void SharedSteps::tookTime(size_t plan, Clock::duration time) {

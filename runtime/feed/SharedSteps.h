@@ -40,7 +40,7 @@ public:
 
   /// `plans`: by increasing number of sequences; the first is for one.
   /// `sequences`: how many there are.
-  SharedSteps(std::vector<Plan> plans, int sequences);
+  explicit SharedSteps(std::vector<Plan> plans = {}, int sequences = 0);
 
   /// Whether steps may be of several.
   bool areShared() const { return plans.size() > 1; }
@@ -62,13 +62,15 @@ public:
   /// as soon as they have their answers. `earliest`: when it may begin.
   Clock::time_point latestBegin(int sequence, Clock::time_point earliest) const;
 
+  /// A request of a sequence; it may have others already.
   void hasCome(int sequence, Clock::time_point now);
-  /// `isBack`: it has another one to be computed already.
-  void wasAnswered(int sequence, Clock::time_point now, bool isBack);
+  /// One of them.
+  void wasAnswered(int sequence, Clock::time_point now);
   void tookTime(size_t plan, Clock::duration time);
 
 private:
   struct Sequence {
+    int requests = 0; ///< that are not answered
     /// When its last step was done, unless it has another one.
     std::optional<Clock::time_point> answered;
     /// From such an answer to the next step; before that, as if it came late.

@@ -118,11 +118,17 @@ struct Stream::Impl {
   Impl(const Model &model, const runtime::SessionOptions &session,
        const StreamOptions &options,
        const std::vector<const Model *> &several = {})
-      : sessionOptions(session), options(options), model(model),
-        shared(timesOf(model, several), model.plan->sequences()) {
-    plans.push_back({model});
+      : sessionOptions(session), options(options), model(model) {
+    std::vector<SharedSteps::Plan> times;
+    auto add = [&](const Model &each) {
+      plans.push_back({each});
+      times.push_back(
+          {each.plan->step_sequences(), double(each.plan->step_ns())});
+    };
+    add(model);
     for (const Model *each : several)
-      plans.push_back({*each});
+      add(*each);
+    shared = SharedSteps(std::move(times), model.plan->sequences());
   }
   ~Impl();
 
@@ -136,8 +142,6 @@ struct Stream::Impl {
   void finishSteps();
   bool mayBegin(std::unique_lock<std::mutex> &lock);
   void giveTurn();
-  static std::vector<SharedSteps::Plan>
-  timesOf(const Model &model, const std::vector<const Model *> &several);
   const std::vector<int> &waitingSequences();
   size_t choosePlan();
   bool isFull();
@@ -147,7 +151,6 @@ struct Stream::Impl {
                                         const StreamPort &port) const;
   void fill(Lane &lane) const;
   void finish(Lane &lane);
-  bool isBack(const Lane &lane, int sequence) const;
   void refuse(const Lane &lane, const Piece &piece) const;
   void fail(const Status &status);
   Expected<int64_t> check(const std::vector<Tensor> &given) const;
@@ -391,19 +394,6 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
   }
 }
 
-std::vector<SharedSteps::Plan>
-Stream::Impl::timesOf(const Model &model,
-                      const std::vector<const Model *> &several) {
-  std::vector<SharedSteps::Plan> times;
-  auto add = [&](const abi::Plan &plan) {
-    times.push_back({plan.step_sequences(), double(plan.step_ns())});
-  };
-  add(*model.plan);
-  for (const Model *each : several)
-    add(*each->plan);
-  return times;
-}
-
 const std::vector<int> &Stream::Impl::waitingSequences() {
   sequences.clear();
   for (const std::shared_ptr<Request> &request : queue)
@@ -627,31 +617,16 @@ void Stream::Impl::finish(Lane &lane) {
       refuse(lane, piece);
     if (computed)
       piece.request->left -= piece.count;
-    if (piece.request->left == 0)
-      piece.request->finished = now;
+    if (piece.request->left != 0)
+      continue;
+    piece.request->finished = now;
     if (shared.areShared())
-      shared.wasAnswered(piece.request->sequence, now,
-                         isBack(lane, piece.request->sequence));
+      shared.wasAnswered(piece.request->sequence, now);
   }
   lane.pieces.clear();
   underWay.pop_front();
   idle.push_back(&lane);
   changed.notify_all();
-}
-
-/// Whether a sequence waits, or is in a step, but for that of a lane.
-bool Stream::Impl::isBack(const Lane &lane, int sequence) const {
-  auto isOf = [&](const Request &request) {
-    return request.sequence == sequence;
-  };
-  return std::any_of(queue.begin(), queue.end(),
-                     [&](const auto &request) { return isOf(*request); }) ||
-         std::any_of(underWay.begin(), underWay.end(), [&](const Lane *other) {
-           return other != &lane &&
-                  std::any_of(
-                      other->pieces.begin(), other->pieces.end(),
-                      [&](const Piece &piece) { return isOf(*piece.request); });
-         });
 }
 
 /// Keeps the first error of a request whose samples have a wrong index. Where

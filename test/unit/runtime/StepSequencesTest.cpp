@@ -175,25 +175,27 @@ TEST(StepSequences, WaitsForThoseWhoComeBackFast) {
   const SharedSteps::Clock::time_point now{};
   auto after = [&](int ms) { return now + milliseconds(ms); };
   steps.tookTime(1, milliseconds(20)); // half of it is waited for
-  steps.wasAnswered(1, after(0), false);
+  steps.hasCome(1, after(0));
+  steps.wasAnswered(1, after(0));
   EXPECT_EQ(steps.latestBegin(0, after(1)), after(1)); // not known yet
   steps.hasCome(1, after(3));
-  steps.wasAnswered(1, after(20), false);
+  steps.wasAnswered(1, after(20));
   EXPECT_EQ(steps.latestBegin(0, after(21)), after(30));
   EXPECT_EQ(steps.latestBegin(0, after(50)), after(50));
   EXPECT_EQ(steps.latestBegin(5, after(21)), after(21)); // another group
   steps.hasCome(1, after(45));                           // late
-  steps.wasAnswered(1, after(60), false);
+  steps.wasAnswered(1, after(60));
   EXPECT_EQ(steps.latestBegin(0, after(61)), after(61));
   steps.hasCome(1, after(62));
-  steps.wasAnswered(1, after(80), true); // it waits already
+  steps.hasCome(1, after(63));
+  steps.wasAnswered(1, after(80)); // it waits already
   EXPECT_EQ(steps.latestBegin(0, after(81)), after(81));
   // Alone, nobody waits.
   SharedSteps alone({{1, 10}}, 8);
   alone.tookTime(0, milliseconds(20));
   for (int ms : {0, 1}) {
     alone.hasCome(0, after(ms));
-    alone.wasAnswered(0, after(ms), false);
+    alone.wasAnswered(0, after(ms));
   }
   EXPECT_EQ(alone.latestBegin(0, after(2)), after(2));
 }
