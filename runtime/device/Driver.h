@@ -20,10 +20,10 @@ namespace partita::runtime {
 class Artifact;
 
 struct DeviceOptions {
-  int threads = 1;       ///< cores per device
-  bool keep_nan = false; ///< use no code that turns NaN into a number
-  int max_cpu_level = 4; ///< use no object above this x86-64 level
-  double timeout_s = 60; ///< deadline of every wait
+  int threads_per_device = 1; ///< cores per device
+  bool keep_nan = false;      ///< use no code that turns NaN into a number
+  int max_cpu_level = 4;      ///< use no object above this x86-64 level
+  double timeout_s = 60;      ///< deadline of every wait
   /// What to share with devices of other plans; null: nothing.
   std::shared_ptr<SharedDevices> shared;
   /// By device of the plan: the number of the hardware that it uses, e.g. a

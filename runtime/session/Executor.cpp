@@ -90,8 +90,8 @@ Executor::create(const abi::Plan &plan, int index,
                  Communicator &comm, const Mesh &mesh) {
   std::unique_ptr<Executor> self(
       new Executor(plan, index, options, comm, mesh));
-  self->device = PARTITA_TRY(
-      driver.create(plan, index, weights, options.deviceOptions(), cores));
+  self->device =
+      PARTITA_TRY(driver.create(plan, index, weights, options, cores));
   comm.attach(index, *self->device);
   PARTITA_TRY(self->prepare());
   return self;
@@ -121,13 +121,14 @@ Status Executor::prepare() {
   last = steps.data();
   entries.resize(static_cast<size_t>(length(program.actions())));
   for (size_t i = 0; i < entries.size(); ++i) {
-    const abi::ProgramAction action =
+    Entry &entry = entries[i];
+    static_cast<abi::ProgramAction &>(entry) =
         actionOf(program, static_cast<int64_t>(i));
-    PARTITA_TRY(prepareEntry(action, entries[i]));
+    PARTITA_TRY(prepareEntry(entry));
     most_events += 1;
-    if (action.kind == abi::ActionKind::run)
+    if (entry.kind == abi::ActionKind::run)
       most_events += static_cast<size_t>(
-          length(at(program.units(), action.subject).instructions()));
+          length(at(program.units(), entry.subject).instructions()));
   }
   for (Step &step : steps)
     step.told.resize(told);
@@ -155,13 +156,10 @@ Status Executor::prepare() {
 void Executor::prepareSequences() {
   if (plan.sequences() > 1)
     stride = sequenceStride(plan, program);
-  size_t most = 0;
-  for (int64_t i = 0; !device->isHost() && i < length(plan.states()); ++i)
-    if (at(plan.states(), i).role() == abi::StateRole::carried &&
-        hasState(static_cast<int>(i)))
-      most =
-          std::max(most, static_cast<size_t>(partBytes(at(plan.states(), i))));
-  zeros.resize(most);
+  for (const abi::Slot &slot : each(program.slots()))
+    if (!device->isHost() && slot.space() == abi::Space::state &&
+        at(plan.states(), slot.offset()).role() == abi::StateRole::carried)
+      zeros.resize(std::max(zeros.size(), static_cast<size_t>(slot.bytes())));
 }
 
 /// Whether the memory of the device that sends on a channel is the host's.
@@ -215,64 +213,55 @@ bool Executor::storesOutput(int output) const {
                     !isPerStep({DirectPort::Kind::output, output}));
 }
 
-Status Executor::prepareEntry(const abi::ProgramAction &action, Entry &entry) {
-  entry.kind = action.kind;
-  entry.micro_batch = action.micro_batch;
-  entry.fed = action.micro_batch * mesh.replicas() + mesh.replica(index);
-  if (abi::usesChannel(action.kind))
-    entry.channel = action.subject;
-  if (abi::getInfo(action.kind).subject == abi::ActionSubject::collective)
-    entry.collective = action.subject;
+Status Executor::prepareEntry(Entry &entry) {
+  entry.fed = entry.micro_batch * mesh.replicas() + mesh.replica(index);
   entry.at = entry.fed;
-  if (action.kind == abi::ActionKind::load_input) {
-    entry.io = action.subject;
-    inputs_used[entry.io] = true;
-    if (isPerStep({DirectPort::Kind::input, entry.io}))
+  if (entry.kind == abi::ActionKind::load_input) {
+    inputs_used[entry.subject] = true;
+    if (isPerStep({DirectPort::Kind::input, entry.subject}))
       entry.at = 0;
   }
-  if (action.kind == abi::ActionKind::store_output) {
-    entry.io = action.subject;
-    entry.stores = storesOutput(entry.io);
-    outputs_used[entry.io] = entry.stores;
-    if (isPerStep({DirectPort::Kind::output, entry.io}))
+  if (entry.kind == abi::ActionKind::store_output) {
+    entry.stores = storesOutput(entry.subject);
+    outputs_used[entry.subject] = entry.stores;
+    if (isPerStep({DirectPort::Kind::output, entry.subject}))
       entry.at = 0;
   }
-  if (action.kind == abi::ActionKind::examine) {
-    entry.io = action.subject;
+  if (entry.kind == abi::ActionKind::examine) {
     entry.told = told;
-    told += 2 * static_cast<size_t>(at(plan.checks(), action.subject).rows());
+    told += 2 * static_cast<size_t>(at(plan.checks(), entry.subject).rows());
   }
-  if (action.slot >= 0) {
-    entry.data = device->slot(action.slot, action.micro_batch);
-    if (auto found = direct.find(action.slot); found != direct.end())
+  if (entry.slot >= 0) {
+    entry.data = device->slot(entry.slot, entry.micro_batch);
+    if (auto found = direct.find(entry.slot); found != direct.end())
       entry.direct = &found->second;
-    entry.bytes = at(program.slots(), action.slot).bytes();
+    entry.bytes = at(program.slots(), entry.slot).bytes();
   }
-  makeEnd(action, entry);
-  if (action.kind != abi::ActionKind::run)
+  makeEnd(entry);
+  if (entry.kind != abi::ActionKind::run)
     return Status();
-  entry.instance = PARTITA_TRY(device->prepare(action.subject));
+  entry.instance = PARTITA_TRY(device->prepare(entry.subject));
   for (size_t i = 0; i < entry.instance->movable().size(); ++i)
     entry.movable.push_back({i, &direct.at(entry.instance->movable()[i].slot)});
   return Status();
 }
 
 /// The way that messages of a channel take is chosen here, once.
-void Executor::makeEnd(const abi::ProgramAction &action, Entry &entry) {
-  if (entry.channel < 0)
+void Executor::makeEnd(Entry &entry) {
+  if (!abi::usesChannel(entry.kind))
     return;
-  const int link = linkOf(mesh, entry.channel, position);
+  const int link = linkOf(mesh, entry.subject, position);
   EndMemory memory{device.get(), 1, entry.bytes};
-  if (action.slot >= 0)
-    memory.copies = copiesOf(action.slot);
-  if (action.kind == abi::ActionKind::send ||
-      action.kind == abi::ActionKind::wait) {
-    std::unique_ptr<Sender> &end = senders[entry.channel];
+  if (entry.slot >= 0)
+    memory.copies = copiesOf(entry.slot);
+  if (entry.kind == abi::ActionKind::send ||
+      entry.kind == abi::ActionKind::wait) {
+    std::unique_ptr<Sender> &end = senders[entry.subject];
     if (!end)
       end = comm.sender(link, memory);
     entry.sender = end.get();
   } else {
-    std::unique_ptr<Receiver> &end = receivers[entry.channel];
+    std::unique_ptr<Receiver> &end = receivers[entry.subject];
     if (!end)
       end = comm.receiver(link, memory);
     entry.receiver = end.get();
@@ -283,16 +272,16 @@ void Executor::makeEnd(const abi::ProgramAction &action, Entry &entry) {
 void Executor::matchCollectives() {
   std::map<std::pair<int, int>, size_t> started; // collective, micro-batch
   for (size_t i = 0; i < entries.size(); ++i) {
-    const std::pair key(entries[i].collective, entries[i].micro_batch);
+    const std::pair key(entries[i].subject, entries[i].micro_batch);
     if (entries[i].kind == abi::ActionKind::start)
       started[key] = i;
     if (entries[i].kind != abi::ActionKind::finish)
       continue;
     Entry &start = entries[started.at(key)];
     start.finish = i;
-    std::unique_ptr<Participant> &part = participants[start.collective];
+    std::unique_ptr<Participant> &part = participants[start.subject];
     if (!part)
-      part = comm.participant(start.collective, index,
+      part = comm.participant(start.subject, index,
                               {device.get(), 1, start.bytes, entries[i].bytes});
     start.participant = entries[i].participant = part.get();
   }
@@ -310,7 +299,7 @@ void Executor::placeReleases() {
   /// What a copy of a slot received last.
   std::map<std::pair<const DirectSlot *, size_t>, Key> held;
   for (Entry &entry : entries) {
-    const Key key(entry.channel, entry.micro_batch);
+    const Key key(entry.subject, entry.micro_batch);
     if (entry.kind == abi::ActionKind::recv && entry.direct) {
       borrowed[key] = {};
       held[{entry.direct, entry.direct->copyOf(entry.micro_batch)}] = key;
@@ -412,28 +401,25 @@ private:
 /// what was sent need not be awaited there.
 void Executor::carryWaits() {
   const ArenaRanges ranges(program, plan.micro_batches());
-  auto actionAt = [&](size_t i) {
-    return actionOf(program, static_cast<int64_t>(i));
-  };
   // What an entry writes: from the start of a collective on, other devices
   // write the slot of its finish.
-  auto writerAt = [&](size_t i) {
-    return actionAt(
-        entries[i].kind == abi::ActionKind::start ? entries[i].finish : i);
+  auto writerAt = [&](size_t i) -> const Entry & {
+    return entries[entries[i].kind == abi::ActionKind::start ? entries[i].finish
+                                                             : i];
   };
-  auto writes = [](const abi::ProgramAction &action) {
-    return action.kind == abi::ActionKind::run ||
-           getInfo(action.kind).access == abi::SlotAccess::written;
+  auto writes = [](const Entry &entry) {
+    return entry.kind == abi::ActionKind::run ||
+           getInfo(entry.kind).access == abi::SlotAccess::written;
   };
   std::map<std::pair<int, int>, size_t> sends; // by channel and micro-batch
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].kind == abi::ActionKind::send)
-      sends[{entries[i].channel, entries[i].micro_batch}] = i;
+      sends[{entries[i].subject, entries[i].micro_batch}] = i;
   auto sendOf = [&](const Entry &wait) {
-    return sends.at({wait.channel, wait.micro_batch});
+    return sends.at({wait.subject, wait.micro_batch});
   };
   auto sentBy = [&](const Entry &wait) {
-    const abi::ProgramAction send = actionAt(sendOf(wait));
+    const Entry &send = entries[sendOf(wait)];
     return send.slot < 0 ? Range() : ranges.of(send.slot, send.micro_batch);
   };
   auto overlapsAny = [](const std::vector<Range> &list, const Range &range) {
@@ -451,7 +437,7 @@ void Executor::carryWaits() {
       entry.carried = static_cast<int>(carried.size());
       carried.push_back({i});
     }
-    const abi::ProgramAction writer = writerAt(i);
+    const Entry &writer = writerAt(i);
     if (!writes(writer) || !known.insert(ranges.keyOf(writer)).second)
       continue;
     const std::vector<Range> more = ranges.written(writer);
@@ -463,7 +449,7 @@ void Executor::carryWaits() {
   // Each carried wait comes before everything that writes its bytes.
   std::map<ArenaRanges::Key, std::vector<int>> before;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const abi::ProgramAction writer = writerAt(i);
+    const Entry &writer = writerAt(i);
     if (!writes(writer))
       continue;
     auto [it, isNew] = before.try_emplace(ranges.keyOf(writer));
@@ -555,9 +541,6 @@ Status Executor::runSteps(const StepBinding &binding) {
   return Status();
 }
 
-/// The number of a sequence's first micro-batch, as the device counts.
-int Executor::firstOf(int sequence) const { return sequence * stride; }
-
 /// Makes the carried states of those that begin 0.
 Status Executor::beginSequences(const StepBinding &binding) {
   for (int64_t i = 0; i < length(plan.states()); ++i) {
@@ -566,8 +549,9 @@ Status Executor::beginSequences(const StepBinding &binding) {
     if (described.role() != abi::StateRole::carried || !hasState(state))
       continue;
     const int sequences = plan.step_sequences();
-    const size_t bytes = static_cast<size_t>(partBytes(described)) /
-                         static_cast<size_t>(sequences);
+    const size_t bytes =
+        static_cast<size_t>(at(program.slots(), slotOfState(state)).bytes()) /
+        static_cast<size_t>(sequences);
     auto clear = [&](uint8_t *place) {
       if (!device->isHost())
         return device->queue().copyIn(place, zeros.data(), bytes);
@@ -616,7 +600,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     if (bytes &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyIn(
-          entry.data, binding.inputs[entry.io] + entry.at * bytes, bytes);
+          entry.data, binding.inputs[entry.subject] + entry.at * bytes, bytes);
     return Status();
   case abi::ActionKind::examine:
     return stores ? device->queue().tell(current->told.data() + entry.told,
@@ -626,7 +610,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     if (bytes && entry.stores &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyOut(
-          binding.outputs[entry.io] + entry.at * bytes, entry.data, bytes);
+          binding.outputs[entry.subject] + entry.at * bytes, entry.data, bytes);
     return Status();
   }
   return Status();
@@ -660,14 +644,15 @@ uint8_t *Executor::DirectSlot::place(const Entry &entry,
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
   for (auto [which, slot] : entry.movable)
     entry.instance->move(which, slot->place(entry, binding));
+  const int micro_batch = binding.sequence * stride + entry.micro_batch;
   if (search) {
     Queue &queue = device->queue();
     PARTITA_TRY(queue.synchronize(queue.record()));
-    search->begin(static_cast<int>(&entry - entries.data()),
-                  firstOf(binding.sequence) + entry.micro_batch, entry.fed);
+    search->begin(static_cast<int>(&entry - entries.data()), micro_batch,
+                  entry.fed);
   }
   return device->queue().run(
-      *entry.instance, firstOf(binding.sequence) + entry.micro_batch,
+      *entry.instance, micro_batch,
       entry.observers.empty() ? nullptr : entry.observers[place()].get());
 }
 
@@ -675,19 +660,18 @@ Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
 Status Executor::explain(const Entry &entry, const Status &status) const {
   std::string message = std::string(text(described.name())) + ": ";
   std::string batch = "micro-batch " + std::to_string(entry.fed);
-  if (entry.collective >= 0) {
-    const abi::Collective &collective =
-        *plan.collectives()->Get(entry.collective);
+  if (getInfo(entry.kind).subject == abi::ActionSubject::collective) {
+    const abi::Collective &collective = at(plan.collectives(), entry.subject);
     return Status::error(
         message + abi::EnumNameCollectiveKind(collective.kind()) + " of " +
         batch + " of " + quoted(collective.name()) + " (collective " +
-        std::to_string(entry.collective) + "): " + status.message());
+        std::to_string(entry.subject) + "): " + status.message());
   }
-  if (entry.channel < 0)
+  if (!abi::usesChannel(entry.kind))
     return Status::error(message + batch + ": " + status.message());
-  const abi::Channel &channel = *plan.channels()->Get(entry.channel);
+  const abi::Channel &channel = at(plan.channels(), entry.subject);
   std::string what = batch + " of " + quoted(channel.name()) + " (channel " +
-                     std::to_string(entry.channel) + ")";
+                     std::to_string(entry.subject) + ")";
   auto nameOf = [&](int program) -> std::string {
     const int device = mesh.device(program, position);
     return text(at(plan.devices(), device).name());
@@ -712,8 +696,8 @@ void Executor::findBadIndices() {
   for (const Entry &entry : entries)
     if (entry.kind == abi::ActionKind::examine && stores &&
         entry.fed < last->fed)
-      collectBadIndices(at(plan.checks(), entry.io), entry.io, entry.fed,
-                        last->told.data() + entry.told, bad);
+      collectBadIndices(at(plan.checks(), entry.subject), entry.subject,
+                        entry.fed, last->told.data() + entry.told, bad);
 }
 
 void Executor::measureArena() {
@@ -739,11 +723,11 @@ template <typename Visit>
 Status Executor::forEachCopy(int state, int sequence, Visit visit) const {
   const auto &described = at(plan.states(), state);
   const int copies = runtime::copiesOf(plan, described),
-            slot = slotOfState(state), first = firstOf(sequence);
+            slot = slotOfState(state);
   const bool differ = described.role() == abi::StateRole::carried;
   for (int copy = 0; copy < copies; ++copy) {
     const int fed = copy * mesh.replicas() + mesh.replica(index);
-    PARTITA_TRY(visit(device->slot(slot, first + copy),
+    PARTITA_TRY(visit(device->slot(slot, sequence * stride + copy),
                       differ ? fed * described.bytes() : 0));
   }
   return Status();

@@ -120,17 +120,13 @@ private:
     bool pending = false; ///< since the step before
   };
 
-  /// An action with everything looked up.
-  struct Entry {
-    abi::ActionKind kind = abi::ActionKind::run;
-    int micro_batch = 0; ///< counted within the replica
-    int fed = 0;         ///< the same one, counted within the step
-    int at = 0;          ///< load_input, store_output: tensor of the port
-    int channel = -1;
-    int io = -1;         ///< Plan.inputs, Plan.outputs or Plan.checks
-    bool stores = false; ///< store_output: whether this device does it
-    int collective = -1;
-    Sender *sender = nullptr;           ///< send, wait
+  /// An action with everything looked up. Its micro-batch is counted within the
+  /// replica.
+  struct Entry : abi::ProgramAction {
+    int fed = 0;              ///< the micro-batch, counted within the step
+    int at = 0;               ///< load_input, store_output: tensor of the port
+    bool stores = false;      ///< store_output: whether this device does it
+    Sender *sender = nullptr; ///< send, wait
     Receiver *receiver = nullptr;       ///< recv, release
     Participant *participant = nullptr; ///< start, finish
     size_t told = 0; ///< examine: where its numbers begin in Step.told
@@ -162,13 +158,12 @@ private:
   int copiesOf(int slot) const;
   int slotOfState(int state) const;
   void prepareSequences();
-  int firstOf(int sequence) const;
   Status beginSequences(const StepBinding &binding);
   template <typename Visit>
   Status forEachCopy(int state, int sequence, Visit visit) const;
   bool sendsFromHost(int channel) const;
-  Status prepareEntry(const abi::ProgramAction &action, Entry &entry);
-  void makeEnd(const abi::ProgramAction &action, Entry &entry);
+  Status prepareEntry(Entry &entry);
+  void makeEnd(Entry &entry);
   void placeReleases();
   void carryWaits();
   Status finish(CarriedWait &wait);

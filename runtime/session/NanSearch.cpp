@@ -19,8 +19,9 @@
 namespace partita::runtime {
 namespace {
 
-const abi::Slot &slotOf(const abi::Program &program, int slot) {
-  return at(program.slots(), slot);
+bool isSearched(const abi::Slot &slot) {
+  return hasNan(slot.dtype()) && (slot.space() == abi::Space::arena ||
+                                  slot.space() == abi::Space::frame);
 }
 
 const abi::Instruction &instructionOf(const abi::Plan &plan,
@@ -57,7 +58,7 @@ void addWeights(const abi::Program &program,
                 const abi::Instruction &instruction, std::set<int> &weights,
                 std::set<int64_t> &visited) {
   forEachSlot(instruction, [&](const SlotUse &use) {
-    const abi::Slot &slot = slotOf(program, use.slot);
+    const abi::Slot &slot = at(program.slots(), use.slot);
     if (use.written)
       return;
     if (slot.space() == abi::Space::weight)
@@ -68,7 +69,7 @@ void addWeights(const abi::Program &program,
       const abi::Instruction &load = at(program.load(), i);
       bool makes = false;
       forEachSlot(load, [&](const SlotUse &made) {
-        const abi::Slot &other = slotOf(program, made.slot);
+        const abi::Slot &other = at(program.slots(), made.slot);
         makes |= made.written && other.space() == abi::Space::constant &&
                  other.offset() < slot.offset() + slot.bytes() &&
                  slot.offset() < other.offset() + other.bytes();
@@ -112,10 +113,8 @@ NanSearch::NanSearch(const abi::Plan &plan, int index, Device &device,
     : plan(plan), index(index), program(programOf(plan, index)), device(device),
       search(search), found(static_cast<size_t>(stepMicroBatches(plan))) {
   int64_t most = 0;
-  for (int64_t i = 0; i < length(program.slots()); ++i)
-    if (const abi::Slot &slot = slotOf(program, static_cast<int>(i));
-        hasNan(slot.dtype()) && (slot.space() == abi::Space::arena ||
-                                 slot.space() == abi::Space::frame))
+  for (const abi::Slot &slot : each(program.slots()))
+    if (isSearched(slot))
       most = std::max(most, slot.bytes());
   bytes.resize(static_cast<size_t>(most));
 }
@@ -123,11 +122,9 @@ NanSearch::NanSearch(const abi::Plan &plan, int index, Device &device,
 void NanSearch::clear() { std::fill(found.begin(), found.end(), std::nullopt); }
 
 bool NanSearch::isSought(int slot, const abi::View *view) {
-  const abi::Slot &used = slotOf(program, slot);
-  if (!hasNan(used.dtype()) || used.bytes() == 0 ||
-      (used.space() != abi::Space::arena && used.space() != abi::Space::frame))
-    return false;
-  if (!device
+  const abi::Slot &used = at(program.slots(), slot);
+  if (!isSearched(used) || used.bytes() == 0 ||
+      !device
            .download(bytes.data(), device.slot(slot, micro_batch),
                      static_cast<size_t>(used.bytes()))
            .ok())

@@ -188,7 +188,7 @@ Status Session::Impl::loadDrivers() {
                            text(device.name()) +
                            "' is of a kind that this program does not have: "
                            "compile the model for another --target");
-    driver = PARTITA_TRY(type->load(*artifact, options.deviceOptions()));
+    driver = PARTITA_TRY(type->load(*artifact, options));
   }
   return Status();
 }
@@ -531,8 +531,7 @@ Session::create(std::shared_ptr<const Artifact> artifact,
 }
 
 Status Session::run(const StepBinding &binding) {
-  Expected<uint64_t> ticket = submit(binding);
-  return ticket ? wait(*ticket) : ticket.status();
+  return wait(PARTITA_TRY(submit(binding)));
 }
 
 Expected<uint64_t> Session::submit(const StepBinding &binding) {

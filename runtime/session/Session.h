@@ -45,25 +45,21 @@ namespace partita::runtime {
 
 class Artifact;
 
-struct SessionOptions {
-  int threads_per_device = 1; ///< cores per device
+/// To keep NaN in all ops (`keep_nan`) is what the model's definition requires.
+/// Without this option a step is computed by faster code, which drops NaN in
+/// some ops. If a step meets NaN there, it is computed again, and the session
+/// keeps NaN from then on. A session that does not run all devices of the plan
+/// cannot do that: see `mayHaveDroppedNan`. Plans that write states always keep
+/// NaN: a step cannot be computed again.
+struct SessionOptions : DeviceOptions {
   /// Pin the session's k-th device to T cores: from the core `first_core + k*T`
   /// on, modulo the number of cores.
   bool pin = true;
-  int first_core = 0;    ///< where another process pins devices to those before
-  double timeout_s = 60; ///< deadline of every wait
+  int first_core = 0; ///< where another process pins devices to those before
   /// Run only these devices of the plan, in increasing order; others run in
   /// other processes (MPI). Empty: all.
   std::vector<int> devices;
   bool profile = false; ///< record an event for each instruction and action
-  /// Keep NaN in all ops, as the model's definition requires. Without this
-  /// option a step is computed by faster code, which drops NaN in some ops. If
-  /// a step meets NaN there, it is computed again, and the session keeps NaN
-  /// from then on. A session that does not run all devices of the plan cannot
-  /// do that: see `mayHaveDroppedNan`.
-  /// Plans that write states always keep NaN: a step cannot be computed again.
-  bool keep_nan = false;
-  int max_cpu_level = 4; ///< use no object above this x86-64 level
   /// Do not check the hashes of the weights that this session's devices use.
   /// The check reads all of these weights once.
   bool trust_weights = false;
@@ -73,25 +69,9 @@ struct SessionOptions {
   /// Look for the instructions that make NaN, or infinities, too. A step then
   /// looks at everything that it reads and writes: see Session::nanOrigins.
   Search search = Search::none;
-  /// Memory and threads for sessions of an artifact's other plans, too
-  /// (SharedDevices.h); null: the session has its own.
-  std::shared_ptr<SharedDevices> shared;
   /// A lone device has a thread, too: sessions that share it are used by
   /// several threads.
   bool lone_thread = false;
-  /// The hardware of each device of the plan (DeviceOptions.places).
-  std::vector<int> places = {};
-  bool graphs = true; ///< DeviceOptions.graphs
-
-  DeviceOptions deviceOptions() const {
-    return {threads_per_device,
-            keep_nan,
-            max_cpu_level,
-            timeout_s,
-            shared,
-            places,
-            graphs};
-  }
 };
 
 /// The inputs and outputs of one step. Pointers are to micro-batch-major

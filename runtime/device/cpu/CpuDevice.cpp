@@ -165,7 +165,7 @@ CpuDevice::CpuDevice(const abi::Plan &plan, int index,
                      const std::vector<int> &cores)
     : plan(plan), index(index), device(*plan.devices()->Get(index)),
       program(programOf(plan, index)), weights(weights),
-      weights_are_mapped(weights_are_mapped), team(options.threads, cores),
+      weights_are_mapped(weights_are_mapped), team(options.threads_per_device, cores),
       constant_places(static_cast<size_t>(length(program.slots()))),
       instances(static_cast<size_t>(length(program.units()))) {}
 
@@ -175,7 +175,7 @@ CpuDevice::create(const abi::Plan &plan, int index,
                   std::shared_ptr<const KernelLibrary> kernels,
                   const DeviceOptions &options, const std::vector<int> &cores) {
   FlushDenormals flush;
-  PARTITA_TRY(ThreadTeam::hasRoom(options.threads));
+  PARTITA_TRY(ThreadTeam::hasRoom(options.threads_per_device));
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);

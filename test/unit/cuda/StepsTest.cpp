@@ -63,8 +63,7 @@ public:
     options.places.assign(plan.devices.size(), 0);
     for (int64_t i = 0; i < length(artifact->plan().weights()); ++i)
       weights.push_back(artifact->weight(static_cast<int>(i)));
-    auto loaded =
-        cuda::makeCudaDriver(*artifact, options.deviceOptions(), api, {});
+    auto loaded = cuda::makeCudaDriver(*artifact, options, api, {});
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
     driver = std::move(*loaded);
     for (size_t i = 0; i < plan.devices.size(); ++i) {
