@@ -90,10 +90,6 @@ bool parsePlaces(std::string_view text, std::vector<int> &places) {
   }
 }
 
-} // namespace
-
-namespace {
-
 /// One kind, e.g. "cuda:0,1".
 std::string parseGroup(const std::string &text, DeviceGroup &group) {
   const size_t colon = text.find(':');
@@ -126,8 +122,7 @@ std::string parseGroup(const std::string &text, DeviceGroup &group) {
 void addList(CLI::App &app, const std::string &name,
              std::vector<std::string> &values, const std::string &type,
              const std::string &text) {
-  app.add_option(name, values, text)
-      ->type_name(type)
+  add(app, name, values, type, text)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

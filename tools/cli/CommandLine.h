@@ -23,6 +23,13 @@ std::string versionText(const std::string &program);
 /// option.
 std::string failureText(const CLI::App *app, const CLI::Error &error);
 
+/// Adds an option; `type` is what --help calls its value.
+template <typename Value>
+CLI::Option *add(CLI::App &app, const std::string &name, Value &value,
+                 const std::string &type, const std::string &text) {
+  return app.add_option(name, value, text)->type_name(type);
+}
+
 /// Adds an option that may be repeated, with one value each time.
 void addList(CLI::App &app, const std::string &name,
              std::vector<std::string> &values, const std::string &type,

@@ -23,7 +23,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <charconv>
 #include <optional>
 
 using namespace partita;
@@ -78,10 +77,8 @@ static bool splitPair(const std::string &pair, std::string &name,
   return true;
 }
 
-static bool parseSize(std::string_view text, int64_t &size) {
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), size);
-  return error == std::errc() && end == text.data() + text.size() && size >= 0;
+static bool parseSize(llvm::StringRef text, int64_t &size) {
+  return !text.getAsInteger(10, size) && size >= 0;
 }
 
 /// Parses "8", "8,64,512" or "8..512"; the last is 8, 16, 32 and so on.
@@ -206,31 +203,25 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
       return llvm::toString(read.takeError());
     settings = std::move(*read);
   }
-  if (!compile.autodiff.loss.empty())
-    settings.loss = compile.autodiff.loss;
-  if (!raw.optimizer.empty())
-    settings.optimizer = raw.optimizer;
+  auto set = [](auto &setting, const auto &given) {
+    if (!given.empty())
+      setting = given;
+  };
+  set(settings.loss, compile.autodiff.loss);
+  set(settings.optimizer, raw.optimizer);
   if (raw.learningRate) {
     llvm::raw_string_ostream text(
         settings.optimizer.emplace(settings.optimizer.value_or("adamw")));
     text << llvm::formatv(",learning_rate={0:e17}", *raw.learningRate);
   }
-  if (!raw.groups.empty())
-    settings.groups = raw.groups;
-  settings.evalMode.insert(settings.evalMode.end(), raw.evalMode.begin(),
-                           raw.evalMode.end());
-  if (!raw.recompute.empty())
-    settings.recompute = raw.recompute;
-  if (!raw.optimizerState.empty())
-    settings.optimizerState = raw.optimizerState;
-  if (!raw.onNonfinite.empty())
-    settings.onNonfinite = raw.onNonfinite;
-  if (!compile.mixedPrecision.empty())
-    settings.mixedPrecision = compile.mixedPrecision;
-  settings.recomputeNodes.insert(settings.recomputeNodes.end(),
-                                 raw.recomputeNodes.begin(),
-                                 raw.recomputeNodes.end());
-  settings.init.insert(settings.init.end(), raw.init.begin(), raw.init.end());
+  set(settings.groups, raw.groups);
+  set(settings.recompute, raw.recompute);
+  set(settings.optimizerState, raw.optimizerState);
+  set(settings.onNonfinite, raw.onNonfinite);
+  set(settings.mixedPrecision, compile.mixedPrecision);
+  llvm::append_range(settings.evalMode, raw.evalMode);
+  llvm::append_range(settings.recomputeNodes, raw.recomputeNodes);
+  llvm::append_range(settings.init, raw.init);
   if (!raw.schedule.empty()) {
     auto schedule = train::parseSchedule(raw.schedule);
     if (!schedule)
@@ -415,34 +406,29 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "function in Partita's nn dialect: .mlir");
   app.add_option("-o,--output", compile.emit.output,
                  "the artifact to write (needed unless --emit or --describe)");
-  app.add_option("--devices", raw.devices,
-                 "how many devices to split the model over, in all: N, or "
-                 "with their kind (see --target) cpu:N; of several kinds, in "
-                 "the order of the stages: cuda:2,cpu:1")
-      ->check(cli::checkDevices)
-      ->type_name("N");
-  app.add_option("--data-parallel", compile.partition.dataParallel,
-                 "how many replicas of the model there are; the micro-batches "
-                 "of a step are dealt out to them")
-      ->type_name("N")
+  cli::add(app, "--devices", raw.devices, "N",
+           "how many devices to split the model over, in all: N, or "
+           "with their kind (see --target) cpu:N; of several kinds, in "
+           "the order of the stages: cuda:2,cpu:1")
+      ->check(cli::checkDevices);
+  cli::add(app, "--data-parallel", compile.partition.dataParallel, "N",
+           "how many replicas of the model there are; the micro-batches "
+           "of a step are dealt out to them")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
-  app.add_option("--replicas", compile.partition.replicas,
-                 "how many replicas share each micro-batch: the model is the "
-                 "step of one, and says what crosses them (ops of the domain "
-                 "ai.partita)")
-      ->type_name("N")
+  cli::add(app, "--replicas", compile.partition.replicas, "N",
+           "how many replicas share each micro-batch: the model is the "
+           "step of one, and says what crosses them (ops of the domain "
+           "ai.partita)")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
-  app.add_option("--tensor-parallel", compile.partition.tensorParallel,
-                 "over how many devices tensors are cut: the compiler chooses "
-                 "which, by its cost model")
-      ->type_name("N")
+  cli::add(app, "--tensor-parallel", compile.partition.tensorParallel, "N",
+           "over how many devices tensors are cut: the compiler chooses "
+           "which, by its cost model")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
-  app.add_option("--zero", compile.partition.zero,
-                 "what the replicas of a training (--data-parallel) share: 0 "
-                 "nothing, 1 what the optimizer keeps of the parameters, 2 "
-                 "sums of gradients, too, 3 parameters, too; auto: the fastest "
-                 "that fits (--memory), with a table of all")
-      ->type_name("N|auto")
+  cli::add(app, "--zero", compile.partition.zero, "N|auto",
+           "what the replicas of a training (--data-parallel) share: 0 "
+           "nothing, 1 what the optimizer keeps of the parameters, 2 "
+           "sums of gradients, too, 3 parameters, too; auto: the fastest "
+           "that fits (--memory), with a table of all")
       ->transform(CLI::Validator(
           [](std::string &text) {
             const bool isLevel = text.size() == 1 && text[0] >= '0' &&
@@ -461,30 +447,25 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,
                  "write the whole decision as a partition file");
-  app.add_option("--emit-onnx", compile.emitOnnx,
-                 "write the model with the whole decision as ONNX's own "
-                 "annotations of devices: pipeline stages and shardings")
-      ->type_name("FILE");
-  app.add_option("--configuration", compile.import.configuration,
-                 "the device configuration of the model whose annotations are "
-                 "taken (default: the only one); --partition, --devices, "
-                 "--tensor-parallel and --stages come before annotations")
-      ->type_name("NAME");
-  app.add_option("--machine", compile.partition.machine,
-                 "balance stages and predict times for the machine that "
-                 "partita-run --calibrate FILE measured, its GPUs too "
-                 "(default: a processor in general, or the target's usual GPU "
-                 "by its data sheet)")
-      ->type_name("FILE");
+  cli::add(app, "--emit-onnx", compile.emitOnnx, "FILE",
+           "write the model with the whole decision as ONNX's own "
+           "annotations of devices: pipeline stages and shardings");
+  cli::add(app, "--configuration", compile.import.configuration, "NAME",
+           "the device configuration of the model whose annotations are "
+           "taken (default: the only one); --partition, --devices, "
+           "--tensor-parallel and --stages come before annotations");
+  cli::add(app, "--machine", compile.partition.machine, "FILE",
+           "balance stages and predict times for the machine that "
+           "partita-run --calibrate FILE measured, its GPUs too "
+           "(default: a processor in general, or the target's usual GPU "
+           "by its data sheet)");
   app.add_option("--threads", compile.partition.threads,
                  "cores a device on that machine (default: an equal share)")
       ->check(CLI::Range(1, 4096));
-  app.add_option(
-         "--expose", compile.expose.nodes,
-         "make the results of the nodes that the glob names outputs too, "
-         "for partita-run --compare: those that exist between kernels "
-         "and library calls, so that no number changes")
-      ->type_name("GLOB")
+  cli::add(app, "--expose", compile.expose.nodes, "GLOB",
+           "make the results of the nodes that the glob names outputs too, "
+           "for partita-run --compare: those that exist between kernels "
+           "and library calls, so that no number changes")
       ->expected(0, 1)
       ->default_str("*");
   app.add_flag("--expose-unfused", compile.expose.unfused,
@@ -495,8 +476,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "rewritten or fused, no library computes what loops can; what "
                "other artifacts of the model are compared with, often a "
                "hundred times slower (a large model takes minutes)");
-  app.add_option("--schedule", compile.partition.schedule, schedulesText())
-      ->type_name("NAME|FILE")
+  cli::add(app, "--schedule", compile.partition.schedule, "NAME|FILE",
+           schedulesText())
       ->check([](const std::string &name) {
         bool isKnown = name == kFormerSequential || name == kAutoSchedule ||
                        (!name.empty() && schedule::findSchedule(name)) ||
@@ -512,16 +493,14 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "or two: looped, interleaved, zb_v); stage s goes to device s "
                  "modulo --devices, by zb_v there and back")
       ->check(CLI::Range(1, static_cast<int>(kMostStages)));
-  app.add_option("--fusion-bytes", raw.fusionBytes,
-                 "of gradients that the replicas of a training add up at once, "
-                 "at most, e.g. 32MiB; 0: those of each parameter alone "
-                 "(default: by the cost model)")
-      ->type_name("SIZE");
-  app.add_option("--memory", raw.memory,
-                 "what a device has room for, e.g. 512MiB or 2GB: the planner "
-                 "keeps the planned peak of every device within it, or says "
-                 "what does not fit")
-      ->type_name("SIZE");
+  cli::add(app, "--fusion-bytes", raw.fusionBytes, "SIZE",
+           "of gradients that the replicas of a training add up at once, "
+           "at most, e.g. 32MiB; 0: those of each parameter alone "
+           "(default: by the cost model)");
+  cli::add(app, "--memory", raw.memory, "SIZE",
+           "what a device has room for, e.g. 512MiB or 2GB: the planner "
+           "keeps the planned peak of every device within it, or says "
+           "what does not fit");
   app.add_option("--micro-batches", compile.partition.microBatches,
                  "micro-batches a step, for each replica (default: fill_drain "
                  "two a stage, looped two a device, sequential one)")
@@ -545,60 +524,49 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "too, and in f16 if wanted. Several times as fast on GPUs, "
                  "twice on CPUs with AVX512_BF16; a training needs bf16")
       ->check(CLI::IsMember({"bf16", "f16"}));
-  app.add_option("--workspace", compile.partition.workspaceMiB,
-                 "room for the library's scratch, MiB on each core (default: "
-                 "1); part of the planned peak, which a run never passes")
-      ->type_name("MIB")
+  cli::add(app, "--workspace", compile.partition.workspaceMiB, "MIB",
+           "room for the library's scratch, MiB on each core (default: "
+           "1); part of the planned peak, which a run never passes")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--shape", raw.shapes,
-                 "bind an input's shape: --shape x=8x3x224x224. It is that of "
-                 "a micro-batch: where dimension 0 counts samples, 8 of them; "
-                 "a run takes any number")
-      ->type_name("INPUT=SHAPE");
-  app.add_option(
-         "--dim", raw.dims,
-         "bind a symbolic dimension: --dim batch=8; with several sizes, "
-         "--dim tokens=8,64,512 or tokens=8..512 (8, 16, 32 and so on), "
-         "the artifact has a plan for each, and a run takes the "
-         "smallest that fits its inputs")
-      ->type_name("NAME=SIZE");
-  app.add_option("--mask", compile.mask,
-                 "the input that is 0 where a sample ends: samples of other "
-                 "sizes than those of --dim are padded with zeros then")
-      ->type_name("INPUT");
-  app.add_option(
-         "--samples", raw.samples,
-         "the dimension of an input along which samples follow one another, "
-         "where it is not the first: --samples x=1 for a time-major x; none: "
-         "the input has no samples. A run splits them if the compiler proves "
-         "that they are independent")
-      ->type_name("INPUT=AXIS");
-  app.add_option(
-         "--state", compile.states,
-         "an input that is what the step before has left in an output, or the "
-         "end of a longer one: it stays on the devices, one for each "
-         "micro-batch, and begins with zeros; several by a * in both: --state "
-         "'past.*=present.*'")
-      ->type_name("INPUT=OUTPUT")
+  cli::add(app, "--shape", raw.shapes, "INPUT=SHAPE",
+           "bind an input's shape: --shape x=8x3x224x224. It is that of "
+           "a micro-batch: where dimension 0 counts samples, 8 of them; "
+           "a run takes any number");
+  cli::add(app, "--dim", raw.dims, "NAME=SIZE",
+           "bind a symbolic dimension: --dim batch=8; with several sizes, "
+           "--dim tokens=8,64,512 or tokens=8..512 (8, 16, 32 and so on), "
+           "the artifact has a plan for each, and a run takes the "
+           "smallest that fits its inputs");
+  cli::add(app, "--mask", compile.mask, "INPUT",
+           "the input that is 0 where a sample ends: samples of other "
+           "sizes than those of --dim are padded with zeros then");
+  cli::add(app, "--samples", raw.samples, "INPUT=AXIS",
+           "the dimension of an input along which samples follow one another, "
+           "where it is not the first: --samples x=1 for a time-major x; none: "
+           "the input has no samples. A run splits them if the compiler proves "
+           "that they are independent");
+  cli::add(
+      app, "--state", compile.states, "INPUT=OUTPUT",
+      "an input that is what the step before has left in an output, or the "
+      "end of a longer one: it stays on the devices, one for each "
+      "micro-batch, and begins with zeros; several by a * in both: --state "
+      "'past.*=present.*'")
       ->expected(1)
       ->take_all();
-  app.add_option("--sequences", compile.sequences,
-                 "how many sequences, of clients that know nothing of each "
-                 "other, have states of their own; a step is of one of them")
-      ->type_name("N")
+  cli::add(app, "--sequences", compile.sequences, "N",
+           "how many sequences, of clients that know nothing of each "
+           "other, have states of their own; a step is of one of them")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 16));
-  app.add_option("--length", raw.lengths,
-                 "bind the length of an input that is a sequence: --length x=3 "
-                 "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "
-                 "shape of them all, --shape x.1=... of one)")
-      ->type_name("SEQUENCE=COUNT");
+  cli::add(app, "--length", raw.lengths, "SEQUENCE=COUNT",
+           "bind the length of an input that is a sequence: --length x=3 "
+           "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "
+           "shape of them all, --shape x.1=... of one)");
   cli::addList(app, "--absent", compile.import.absent, "OPTIONAL",
                "leave out an input that is an optional; without this, it has "
                "a value");
-  app.add_option("--constant", raw.constants,
-                 "fix an input's value at compile time: a number, several with "
-                 "commas between them, or a TensorProto .pb or .npy file")
-      ->type_name("INPUT=VALUE|FILE");
+  cli::add(app, "--constant", raw.constants, "INPUT=VALUE|FILE",
+           "fix an input's value at compile time: a number, several with "
+           "commas between them, or a TensorProto .pb or .npy file");
   app.add_option("--weights", raw.weights,
                  "inside: copied into the artifact (default); beside: left in "
                  "the model's files, which must stay beside the artifact")
@@ -624,11 +592,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "imported, nn, stages, clusters, plan")
       ->check(CLI::IsMember(
           {"imported", "nn", "stages", "clusters", "plan", "artifact"}));
-  app.add_option("--dump-phases", compile.dumpPhases,
-                 "write the IR behind each phase into this folder; the first "
-                 "line of a file is the partita-opt command that makes it of "
-                 "the file before")
-      ->type_name("DIR");
+  cli::add(app, "--dump-phases", compile.dumpPhases, "DIR",
+           "write the IR behind each phase into this folder; the first "
+           "line of a file is the partita-opt command that makes it of "
+           "the file before");
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
   app.add_flag(
@@ -639,43 +606,38 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "list the model's nodes: op, module (as the exporter has noted "
                "it), shape, block, operations and predicted time; with -o, "
                "compile as well");
-  app.add_option("--gradients", raw.gradients,
-                 "compute a loss and the gradient of each trained parameter "
-                 "(NAME.grad) instead of the model's outputs, of all "
-                 "--micro-batches of a step; with inputs, also those of "
-                 "inputs; needs --loss")
-      ->type_name("[inputs]")
+  cli::add(app, "--gradients", raw.gradients, "[inputs]",
+           "compute a loss and the gradient of each trained parameter "
+           "(NAME.grad) instead of the model's outputs, of all "
+           "--micro-batches of a step; with inputs, also those of "
+           "inputs; needs --loss")
       ->expected(0, 1)
       ->default_str("parameters")
       ->check(CLI::IsMember({"parameters", "inputs"}));
-  app.add_option("--loss", compile.autodiff.loss,
-                 "KIND:OUTPUT, which adds the input 'target', or "
-                 "KIND:OUTPUT:INPUT. cross_entropy and nll compare with labels "
-                 "(i64), mse, l1, huber, bce and bce_logits with values; "
-                 "output takes a loss that the model computes, sum is the sum "
-                 "of an output's elements. Options follow: "
-                 "cross_entropy:logits,ignore_index=0,label_smoothing=0.1")
-      ->type_name("LOSS");
-  app.add_option("--train", raw.train,
-                 "train the model as this file says (docs/training-file.md); "
-                 "`partita-run --train` runs the artifact")
-      ->type_name("FILE");
-  app.add_option("--optimizer", raw.optimizer,
-                 "train the model by sgd, adam, adamw or adagrad; settings "
-                 "follow: adamw,learning_rate=0.001,betas=0.9:0.95; needs "
-                 "--loss")
-      ->type_name("KIND");
+  cli::add(app, "--loss", compile.autodiff.loss, "LOSS",
+           "KIND:OUTPUT, which adds the input 'target', or "
+           "KIND:OUTPUT:INPUT. cross_entropy and nll compare with labels "
+           "(i64), mse, l1, huber, bce and bce_logits with values; "
+           "output takes a loss that the model computes, sum is the sum "
+           "of an output's elements. Options follow: "
+           "cross_entropy:logits,ignore_index=0,label_smoothing=0.1");
+  cli::add(app, "--train", raw.train, "FILE",
+           "train the model as this file says (docs/training-file.md); "
+           "`partita-run --train` runs the artifact");
+  cli::add(app, "--optimizer", raw.optimizer, "KIND",
+           "train the model by sgd, adam, adamw or adagrad; settings "
+           "follow: adamw,learning_rate=0.001,betas=0.9:0.95; needs "
+           "--loss");
   app.add_option("--learning-rate", raw.learningRate,
                  "the learning rate of the optimizer");
   cli::addList(app, "--group", raw.groups, "GLOBS",
                "parameters with settings of their own: "
                "'*.bias|*norm*,weight_decay=0'; the first group that "
                "matches holds; may be given several times");
-  app.add_option("--schedule-rate", raw.schedule,
-                 "how the learning rate changes: constant, step, linear, "
-                 "cosine or wsd; settings follow: "
-                 "cosine,warmup=100,steps=2000,final=3e-5")
-      ->type_name("KIND");
+  cli::add(app, "--schedule-rate", raw.schedule, "KIND",
+           "how the learning rate changes: constant, step, linear, "
+           "cosine or wsd; settings follow: "
+           "cosine,warmup=100,steps=2000,final=3e-5");
   app.add_option("--clip-norm", raw.clipNorm,
                  "the largest norm of all gradients together");
   cli::addList(app, "--freeze", compile.autodiff.freeze, "GLOB",

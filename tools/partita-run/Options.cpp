@@ -107,15 +107,13 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.footer(kExamples);
   app.failure_message(cli::failureText);
   app.set_version_flag("--version", versionText());
-  app.add_option("ART.partita", options.artifact, "The artifact")
-      ->type_name("");
+  cli::add(app, "ART.partita", options.artifact, "", "The artifact");
 
   std::vector<std::string> dimensions;
-  app.add_option("--dim", dimensions,
-                 "NAME=SIZE: of an artifact with plans for several sizes, the "
-                 "plan for this one (default: the smallest that fits --input; "
-                 "without that, the largest). May be repeated")
-      ->type_name("NAME=SIZE");
+  cli::add(app, "--dim", dimensions, "NAME=SIZE",
+           "NAME=SIZE: of an artifact with plans for several sizes, the "
+           "plan for this one (default: the smallest that fits --input; "
+           "without that, the largest). May be repeated");
 
   app.option_defaults()->group("Data");
   cli::addList(app, "--input,-i", options.inputs, "NAME=FILE",
@@ -125,41 +123,32 @@ int parseOptions(int argc, char **argv, Options &options) {
                "a sequence x are the inputs x.0, x.1, ...; x=FILE.pb "
                "(SequenceProto, OptionalProto) gives them all. A .npz file "
                "gives the inputs its arrays are named after. May be repeated");
-  app.add_option("--output,-o", options.output,
-                 "Write the outputs to an .npz file, or as .npy files into a "
-                 "folder; without it, a summary of each is printed")
-      ->type_name("FILE.npz|FOLDER");
-  app.add_option("--test-data", options.testData,
-                 "Run a folder of input_K.pb, compare with its output_K.pb; or "
-                 "a folder of such folders (test_data_set_*)")
-      ->type_name("FOLDER");
-  app.add_option(
-         "--compare", options.compare,
-         "Run --input, and compare all outputs (with partita-compile "
-         "--expose: inner tensors) with those of an .npz file, by name; "
-         "the first in the model's order that differs is printed, and "
-         "the exit status is 1")
-      ->type_name("FILE.npz");
-  app.add_option(
-         "--rtol", options.tolerances.rtol,
-         "Largest relative difference for --test-data and --compare. By "
-         "default 1e-3; of f16 0.015625, of bf16 0.125")
-      ->check(positive(/*orZero=*/true))
-      ->type_name("X");
-  app.add_option(
-         "--atol", options.tolerances.atol,
-         "Largest absolute difference for --test-data and --compare. By "
-         "default 1e-7")
-      ->check(positive(/*orZero=*/true))
-      ->type_name("X");
-  app.add_option("--range-tol", options.tolerances.range,
-                 "Largest difference as a share of the tensor's size, the "
-                 "median of its elements' absolute values, for --test-data and "
-                 "--compare: elements near 0 are sums of larger terms, whose "
-                 "rounding errors they keep. 0: element by element only. By "
-                 "default 1e-5; of f16 0.015625, of bf16 0.125")
-      ->check(positive(/*orZero=*/true))
-      ->type_name("X");
+  cli::add(app, "--output,-o", options.output, "FILE.npz|FOLDER",
+           "Write the outputs to an .npz file, or as .npy files into a "
+           "folder; without it, a summary of each is printed");
+  cli::add(app, "--test-data", options.testData, "FOLDER",
+           "Run a folder of input_K.pb, compare with its output_K.pb; or "
+           "a folder of such folders (test_data_set_*)");
+  cli::add(app, "--compare", options.compare, "FILE.npz",
+           "Run --input, and compare all outputs (with partita-compile "
+           "--expose: inner tensors) with those of an .npz file, by name; "
+           "the first in the model's order that differs is printed, and "
+           "the exit status is 1");
+  cli::add(app, "--rtol", options.tolerances.rtol, "X",
+           "Largest relative difference for --test-data and --compare. By "
+           "default 1e-3; of f16 0.015625, of bf16 0.125")
+      ->check(positive(/*orZero=*/true));
+  cli::add(app, "--atol", options.tolerances.atol, "X",
+           "Largest absolute difference for --test-data and --compare. By "
+           "default 1e-7")
+      ->check(positive(/*orZero=*/true));
+  cli::add(app, "--range-tol", options.tolerances.range, "X",
+           "Largest difference as a share of the tensor's size, the "
+           "median of its elements' absolute values, for --test-data and "
+           "--compare: elements near 0 are sums of larger terms, whose "
+           "rounding errors they keep. 0: element by element only. By "
+           "default 1e-5; of f16 0.015625, of bf16 0.125")
+      ->check(positive(/*orZero=*/true));
 
   app.option_defaults()->group("Training");
   TrainingOptions &train = options.training;
@@ -184,12 +173,11 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--report-every,--device-iterations", train.reportEvery,
                  "Print a line after so many steps, too")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
-  app.add_option("--outputs", train.outputs,
-                 "The loss in a line: mean or sum of the steps since the last "
-                 "line, or final, that of its own step. all: a line for each "
-                 "step; every:N: for each N-th")
+  cli::add(app, "--outputs", train.outputs, "mean|final|sum|all|every:N",
+           "The loss in a line: mean or sum of the steps since the last "
+           "line, or final, that of its own step. all: a line for each "
+           "step; every:N: for each N-th")
       ->capture_default_str()
-      ->type_name("mean|final|sum|all|every:N")
       ->check(isOutputs);
   app.add_option("--order", train.order,
                  "shuffled anew in each epoch, in-order, or drawn at random "
@@ -199,10 +187,9 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--seed", train.seed,
                  "Of the order of samples, initial values and dropouts")
       ->capture_default_str();
-  app.add_option("--checkpoint", train.checkpoint,
-                 "Write checkpoints and logs (log.jsonl, and events for "
-                 "TensorBoard) into this folder")
-      ->type_name("FOLDER");
+  cli::add(app, "--checkpoint", train.checkpoint, "FOLDER",
+           "Write checkpoints and logs (log.jsonl, and events for "
+           "TensorBoard) into this folder");
   app.add_option("--checkpoint-every", train.checkpointEvery,
                  "A checkpoint after so many steps, not after each epoch")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
@@ -219,39 +206,33 @@ int parseOptions(int argc, char **argv, Options &options) {
                "With --resume: go on from a checkpoint of another set-up, such "
                "as another learning rate, schedule, order or seed; a remark "
                "says what differs");
-  app.add_option("--load", train.load,
-                 "Begin with the parameters of a .safetensors file")
-      ->type_name("FILE");
-  app.add_option("--export", train.exportTo,
-                 "Write the trained model: the ONNX file that was compiled, "
-                 "with the new parameters")
-      ->type_name("FILE.onnx");
+  cli::add(app, "--load", train.load, "FILE",
+           "Begin with the parameters of a .safetensors file");
+  cli::add(app, "--export", train.exportTo, "FILE.onnx",
+           "Write the trained model: the ONNX file that was compiled, "
+           "with the new parameters");
 
   app.option_defaults()->group("Devices");
-  app.add_option("--devices", options.devices,
-                 "N or cpu:N: the devices that the artifact was compiled for, "
-                 "which is the default; another number is an error. "
-                 "cuda:0,1 says which GPUs they are, and cuda:0*4 puts four "
-                 "of them on GPU 0")
-      ->type_name("N");
-  app.add_option("--device-map", options.deviceMap,
-                 "With mpirun: the devices of each process, in the order of "
-                 "ranks, e.g. 0,2/1,3 or 0-3/4-7; by default they are dealt "
-                 "out evenly, in their order")
-      ->type_name("MAP");
-  app.add_option("--threads,-t", options.threads,
-                 "Cores a device; by default the cores there are, divided by "
-                 "the devices")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("T");
+  cli::add(app, "--devices", options.devices, "N",
+           "N or cpu:N: the devices that the artifact was compiled for, "
+           "which is the default; another number is an error. "
+           "cuda:0,1 says which GPUs they are, and cuda:0*4 puts four "
+           "of them on GPU 0");
+  cli::add(app, "--device-map", options.deviceMap, "MAP",
+           "With mpirun: the devices of each process, in the order of "
+           "ranks, e.g. 0,2/1,3 or 0-3/4-7; by default they are dealt "
+           "out evenly, in their order");
+  cli::add(app, "--threads,-t", options.threads, "T",
+           "Cores a device; by default the cores there are, divided by "
+           "the devices")
+      ->check(CLI::Range(1, 4096));
   bool noPin = false;
   app.add_flag("--no-pin", noPin, "Do not pin devices to cores");
   std::string level;
-  app.add_option("--cpu-level", level,
-                 "Use no compiled kernel above this x86-64 level; by default "
-                 "the best that the processor has")
-      ->check(CLI::IsMember({"v3", "v4"}))
-      ->type_name("v3|v4");
+  cli::add(app, "--cpu-level", level, "v3|v4",
+           "Use no compiled kernel above this x86-64 level; by default "
+           "the best that the processor has")
+      ->check(CLI::IsMember({"v3", "v4"}));
   app.add_flag("--trust-weights", options.trustWeights,
                "Do not check that the weights are, bit for bit, those that the "
                "model was compiled with; loading reads them once less");
@@ -260,12 +241,11 @@ int parseOptions(int argc, char **argv, Options &options) {
                "GPUs: launch kernels and library calls one by one. By default "
                "all of a unit are launched as one CUDA graph, unless a profile "
                "needs their times or CUDA_LAUNCH_BLOCKING=1 is set");
-  app.add_option("--timeout", options.timeout,
-                 "Seconds any device waits for another before the run is given "
-                 "up")
+  cli::add(app, "--timeout", options.timeout, "S",
+           "Seconds any device waits for another before the run is given "
+           "up")
       ->capture_default_str()
-      ->check(positive(/*orZero=*/false))
-      ->type_name("S");
+      ->check(positive(/*orZero=*/false));
 
   app.add_flag(
       "--strict-nan", options.strictNan,
@@ -278,65 +258,54 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--plan", options.plan, "Print the plan; run nothing");
   app.add_flag("--benchmark", options.benchmark,
                "Measure steps; inputs that are not given are made up");
-  app.add_option("--warmup", options.warmup, "Steps before measuring")
+  cli::add(app, "--warmup", options.warmup, "N", "Steps before measuring")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000000))
-      ->type_name("N");
-  app.add_option("--runs", options.runs,
-                 "Steps to measure; with --seconds: at least")
+      ->check(CLI::Range(0, 1000000));
+  cli::add(app, "--runs", options.runs, "N",
+           "Steps to measure; with --seconds: at least")
       ->capture_default_str()
-      ->check(CLI::Range(1, 10000000))
-      ->type_name("N");
-  app.add_option("--seconds", options.seconds,
-                 "Measure until steps have taken so long together; with "
-                 "--calibrate 5 if nobody says")
-      ->check(positive(/*orZero=*/false))
-      ->type_name("S");
-  app.add_option("--rate", options.rate,
-                 "With --benchmark: offer R samples a second, one by one at "
-                 "random times, for --seconds (5), and print how long their "
-                 "results take")
-      ->check(positive(/*orZero=*/false))
-      ->type_name("R");
-  app.add_option("--batch-delay", options.batchDelay,
-                 "With --rate: milliseconds that a sample may wait for others "
-                 "to fill up a step; 0: no longer than until the devices are "
-                 "free")
+      ->check(CLI::Range(1, 10000000));
+  cli::add(app, "--seconds", options.seconds, "S",
+           "Measure until steps have taken so long together; with "
+           "--calibrate 5 if nobody says")
+      ->check(positive(/*orZero=*/false));
+  cli::add(app, "--rate", options.rate, "R",
+           "With --benchmark: offer R samples a second, one by one at "
+           "random times, for --seconds (5), and print how long their "
+           "results take")
+      ->check(positive(/*orZero=*/false));
+  cli::add(app, "--batch-delay", options.batchDelay, "MS",
+           "With --rate: milliseconds that a sample may wait for others "
+           "to fill up a step; 0: no longer than until the devices are "
+           "free")
       ->capture_default_str()
-      ->check(positive(/*orZero=*/true))
-      ->type_name("MS");
-  app.add_option(
-         "--calibrate", options.calibrate,
-         "Measure this machine and its GPUs, for about a minute, and write "
-         "what it "
-         "can do; partita-compile --machine FILE predicts times with it. "
-         "With an artifact that was compiled so: measure its work, and add "
-         "that to the file; compiled again, stages are balanced by it. With "
-         "--train, the work of the steps after the first is measured, of "
-         "200 at most")
-      ->type_name("FILE.json");
-  app.add_option("--calibrate-seconds", options.calibrateSeconds,
-                 "How long --calibrate measures, about; preparing what it "
-                 "measures takes longer on a busy machine")
+      ->check(positive(/*orZero=*/true));
+  cli::add(app, "--calibrate", options.calibrate, "FILE.json",
+           "Measure this machine and its GPUs, for about a minute, and write "
+           "what it "
+           "can do; partita-compile --machine FILE predicts times with it. "
+           "With an artifact that was compiled so: measure its work, and add "
+           "that to the file; compiled again, stages are balanced by it. With "
+           "--train, the work of the steps after the first is measured, of "
+           "200 at most");
+  cli::add(app, "--calibrate-seconds", options.calibrateSeconds, "S",
+           "How long --calibrate measures, about; preparing what it "
+           "measures takes longer on a busy machine")
       ->capture_default_str()
-      ->check(positive(/*orZero=*/false))
-      ->type_name("S");
-  app.add_option(
-         "--profile", options.profile,
-         "Write a trace for Perfetto or chrome://tracing; with --train, "
-         "of the second to the eleventh step")
-      ->type_name("FILE.json");
+      ->check(positive(/*orZero=*/false));
+  cli::add(app, "--profile", options.profile, "FILE.json",
+           "Write a trace for Perfetto or chrome://tracing; with --train, "
+           "of the second to the eleventh step");
   app.add_flag("--profile-table", options.profileTable,
                "Print where the time of a step goes: by device, kind of work, "
                "unit, transfer, module and instruction, waiting apart from "
                "moving bytes, with GFLOP/s, GB/s and what was predicted; with "
                "--train, at its end");
-  app.add_option("--top", options.top,
-                 "The most modules, and the most instructions, that "
-                 "--profile-table lists: those that take longest")
+  cli::add(app, "--top", options.top, "N",
+           "The most modules, and the most instructions, that "
+           "--profile-table lists: those that take longest")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000))
-      ->type_name("N");
+      ->check(CLI::Range(1, 1000000));
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table), "
                "--calibrate, --test-data or --compare as one JSON object");
