@@ -46,20 +46,32 @@ template <typename Function> partita_status guard(Function function) {
   return done(caught(function));
 }
 
-/// `function`, for an object that must be there. `nothing` is the error of one
-/// that is not.
-template <typename T, typename Function>
-partita_status guardOf(const T *object, const char *nothing,
-                       Function function) {
-  return guard(
-      [&]() -> Status { return object ? function() : Status::error(nothing); });
+/// An error if there is no object.
+inline Status needs(const partita_model *model) {
+  return model ? Status()
+               : Status::error("there is no model: give one that partita_open "
+                               "made");
+}
+inline Status needs(const partita_trainer *trainer) {
+  return trainer ? Status()
+                 : Status::error("there is no trainer: give one that "
+                                 "partita_trainer_open made");
 }
 
-/// What `function` returns; without an object, `standard` and an error.
+/// `function`, for an object that must be there.
+template <typename T, typename Function>
+partita_status guardOf(const T *object, Function function) {
+  return guard([&]() -> Status {
+    PARTITA_TRY(needs(object));
+    return function();
+  });
+}
+
+/// What `function` returns; without an object, `nothing` and an error.
 template <typename R, typename T, typename Function>
-R askOf(const T *object, const char *nothing, R standard, Function function) {
+R ask(const T *object, R nothing, Function function) {
   if (!object)
-    return (void)guard([&] { return Status::error(nothing); }), standard;
+    return (void)guard([&] { return needs(object); }), nothing;
   return function();
 }
 

@@ -15,52 +15,17 @@
 #include <cstring>
 #include <limits>
 
-using partita::capi::askOf;
-using partita::capi::checkOptions;
-using partita::capi::describe;
-using partita::capi::done;
-using partita::capi::fillIn;
-using partita::capi::find;
-using partita::capi::guard;
-using partita::capi::guardOf;
-using partita::capi::PortInfo;
-using partita::capi::readStruct;
-using partita::capi::sessionOf;
-using partita::capi::StateList;
+using namespace partita::capi;
 using partita::feed::Model;
 using partita::feed::PlanChoice;
 using partita::feed::PlanStreams;
 using partita::feed::Port;
 using partita::runtime::Expected;
-using partita::runtime::Status;
 using partita::runtime::Tensor;
 
 static_assert(PARTITA_U2 == static_cast<int>(partita::abi::DType::MAX));
 static_assert(PARTITA_BOOL == static_cast<int>(partita::abi::DType::boolean));
 static_assert(PARTITA_F4E2M1 == static_cast<int>(partita::abi::DType::f4e2m1));
-
-namespace {
-
-constexpr const char *kNoModel =
-    "there is no model: give one that partita_open made";
-
-/// What `function` returns of a model; of none, `nothing` and an error.
-template <typename T, typename Function>
-T ask(const partita_model *model, T nothing, Function function) {
-  return askOf(model, kNoModel, nothing, function);
-}
-
-/// `function`, for a model that must be there.
-template <typename Function>
-partita_status guardModel(const partita_model *model, Function function) {
-  return guardOf(model, kNoModel, function);
-}
-
-Status noneOf(size_t count, const char *what, int64_t index) {
-  return partita::capi::noneOf("model", count, what, index);
-}
-
-} // namespace
 
 struct partita_model {
   std::unique_ptr<PlanStreams> streams;
@@ -231,26 +196,26 @@ size_t partita_output_count(const partita_model *model) {
 
 partita_status partita_input(const partita_model *model, size_t index,
                              partita_port *port) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     return describe("model", model->inputs, index, "inputs", port);
   });
 }
 partita_status partita_output(const partita_model *model, size_t index,
                               partita_port *port) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     return describe("model", model->outputs, index, "outputs", port);
   });
 }
 
 partita_status partita_find_input(const partita_model *model, const char *name,
                                   size_t *index) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     return find("model", model->inputs, name, "input", index);
   });
 }
 partita_status partita_find_output(const partita_model *model, const char *name,
                                    size_t *index) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     return find("model", model->outputs, name, "output", index);
   });
 }
@@ -267,9 +232,9 @@ size_t partita_dimension_count(const partita_model *model) {
 
 partita_status partita_get_dimension(const partita_model *model, size_t index,
                                      partita_dimension *dimension) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     if (index >= model->dimensions.size())
-      return noneOf(model->dimensions.size(), "dimensions",
+      return noneOf("model", model->dimensions.size(), "dimensions",
                     static_cast<int64_t>(index));
     const std::vector<int64_t> &sizes = model->dimensionSizes[index];
     return fillIn(
@@ -286,13 +251,12 @@ size_t partita_state_count(const partita_model *model) {
 
 partita_status partita_describe_state(const partita_model *model, size_t index,
                                       partita_state *state) {
-  return guardModel(model,
-                    [&] { return model->states.describe(index, state); });
+  return guardOf(model, [&] { return model->states.describe(index, state); });
 }
 
 partita_status partita_find_state(const partita_model *model, const char *name,
                                   size_t *index) {
-  return guardModel(model, [&] { return model->states.find(name, index); });
+  return guardOf(model, [&] { return model->states.find(name, index); });
 }
 
 partita_status partita_get_state(partita_model *model, size_t index, void *to,
@@ -306,11 +270,10 @@ partita_status partita_set_state(partita_model *model, size_t index,
 }
 
 partita_status partita_reset_states(partita_model *model) {
-  return guardModel(model, [&] {
-    Status status;
-    for (int i = 0; i < model->streams->sequences() && status.ok(); ++i)
-      status = model->streams->reset(i);
-    return status;
+  return guardOf(model, [&] {
+    for (int i = 0; i < model->streams->sequences(); ++i)
+      PARTITA_TRY(model->streams->reset(i));
+    return Status();
   });
 }
 
@@ -323,7 +286,7 @@ partita_status partita_submit_sequence(partita_model *model, int sequence,
                                        const void *const *inputs,
                                        int64_t samples, void *const *outputs,
                                        uint64_t *ticket) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     if (!ticket)
       return Status::error("there is no place for the ticket");
     *ticket =
@@ -335,35 +298,32 @@ partita_status partita_submit_sequence(partita_model *model, int sequence,
 partita_status partita_get_sequence_state(partita_model *model, int sequence,
                                           size_t index, void *to,
                                           size_t bytes) {
-  return guardModel(model, [&] {
-    Status status = model->states.check(index, to, bytes);
-    return status.ok() ? model->streams->readState(model->states.number(index),
-                                                   to, sequence)
-                       : status;
+  return guardOf(model, [&] {
+    PARTITA_TRY(model->states.check(index, to, bytes));
+    return model->streams->readState(model->states.number(index), to, sequence);
   });
 }
 
 partita_status partita_set_sequence_state(partita_model *model, int sequence,
                                           size_t index, const void *from,
                                           size_t bytes) {
-  return guardModel(model, [&] {
-    Status status = model->states.check(index, from, bytes);
-    return status.ok() ? model->streams->writeState(model->states.number(index),
-                                                    from, sequence)
-                       : status;
+  return guardOf(model, [&] {
+    PARTITA_TRY(model->states.check(index, from, bytes));
+    return model->streams->writeState(model->states.number(index), from,
+                                      sequence);
   });
 }
 
 partita_status partita_reset_sequence(partita_model *model, int sequence) {
-  return guardModel(model, [&] { return model->streams->reset(sequence); });
+  return guardOf(model, [&] { return model->streams->reset(sequence); });
 }
 
 partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
                                  const void *const *inputs, int64_t samples,
                                  void *const *outputs) {
-  return guardModel(model, [&] {
-    Expected<uint64_t> ticket = model->submit(sizes, inputs, samples, outputs);
-    return ticket ? model->streams->wait(*ticket) : ticket.status();
+  return guardOf(model, [&] {
+    auto ticket = PARTITA_TRY(model->submit(sizes, inputs, samples, outputs));
+    return model->streams->wait(ticket);
   });
 }
 
@@ -386,12 +346,12 @@ partita_status partita_submit(partita_model *model, const void *const *inputs,
 }
 
 partita_status partita_wait(partita_model *model, uint64_t ticket) {
-  return guardModel(model, [&] { return model->streams->wait(ticket); });
+  return guardOf(model, [&] { return model->streams->wait(ticket); });
 }
 
 partita_status partita_get_profile(const partita_model *model,
                                    partita_profile *profile) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     partita_profile all = {0, 0, 0,
                            static_cast<int>(model->deviceNames.size())};
     for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
@@ -406,11 +366,11 @@ partita_status partita_get_profile(const partita_model *model,
 partita_status partita_get_device_profile(const partita_model *model,
                                           int device,
                                           partita_device_profile *profile) {
-  return guardModel(model, [&] {
+  return guardOf(model, [&] {
     const size_t count = model->deviceNames.size(),
                  index = static_cast<size_t>(device);
     if (device < 0 || index >= count)
-      return noneOf(count, "devices", device);
+      return noneOf("model", count, "devices", device);
     double busy = 0;
     for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
       const int64_t ns = model->streams->stream(plan).busyNs()[index];

@@ -18,28 +18,28 @@
 #include <memory>
 #include <mutex>
 
-using partita::capi::askOf;
-using partita::capi::caught;
-using partita::capi::checkOptions;
-using partita::capi::describe;
-using partita::capi::done;
-using partita::capi::fillIn;
-using partita::capi::find;
-using partita::capi::guard;
-using partita::capi::guardOf;
-using partita::capi::PortInfo;
-using partita::capi::readStruct;
-using partita::capi::sessionOf;
-using partita::capi::StateList;
+using namespace partita::capi;
 using partita::runtime::DeviceThread;
 using partita::runtime::Expected;
-using partita::runtime::Status;
 using namespace partita::runtime::train;
 
 namespace {
 
-constexpr const char *kNoTrainer =
-    "there is no trainer: give one that partita_trainer_open made";
+/// What must be the same to go on, as partita-run says it.
+std::string orderText(const partita_position &position) {
+  return position.order ? std::string("\norder ") + position.order : "";
+}
+
+Expected<partita_position> readPosition(const partita_position *given) {
+  partita_position position = {sizeof position, 0, 0, nullptr};
+  if (given)
+    PARTITA_TRY(readStruct(given, position, "partita_position"));
+  return position;
+}
+
+Status noPath(const char *what) {
+  return Status::error(std::string("there is no path of ") + what);
+}
 
 } // namespace
 
@@ -76,17 +76,116 @@ struct partita_trainer {
     return std::move(call.result);
   }
 
-  Status open(const partita_trainer_options &options);
-  void describeInputs();
+  Status open(const partita_trainer_options &options) {
+    auto artifacts =
+        PARTITA_TRY(partita::runtime::Artifact::openTraining(path));
+    const auto session = sessionOf(options, artifacts.train->plan());
+    trainer = PARTITA_TRY(Trainer::open(path, session));
+    seed = options.seed;
+    allow_changes = options.allow_changes != 0;
+    trainer->setSeed(seed);
+    PARTITA_TRY(trainer->drawInitialStates());
+    remark = trainer->remark();
+    describeInputs();
+    return Status();
+  }
+
+  void describeInputs() {
+    for (const DataInput &input : trainer->inputs()) {
+      partita::feed::Port port;
+      port.name = input.name;
+      port.dtype = input.dtype;
+      port.shape = input.shape;
+      port.shape.insert(port.shape.begin(), 1);
+      port.batchAxis = 0;
+      // No axis has several sizes.
+      const size_t axes = port.shape.size();
+      inputs.emplace_back(port, 1, std::vector<int>(axes, -1),
+                          std::vector<int64_t>(axes));
+    }
+    for (int64_t i = 0; i < trainer->stateCount(); ++i)
+      states.add(trainer->plan(), trainer->state(i), i);
+  }
+
   /// The inputs' addresses for `samples` samples from `first` on.
   Expected<std::vector<const uint8_t *>> addresses(const void *const *given,
-                                                   int64_t first) const;
+                                                   int64_t first) const {
+    if (!given)
+      return Status::error("there is no list of inputs");
+    std::vector<const uint8_t *> all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!given[i] && inputs[i].bytes > 0)
+        return Status::error("the input '" + inputs[i].port.name +
+                             "' is not given");
+      all.push_back(static_cast<const uint8_t *>(given[i]) +
+                    first * inputs[i].bytes);
+    }
+    return all;
+  }
+
   Status step(const void *const *given, int64_t samples,
-              partita_step_result *result);
+              partita_step_result *result) {
+    partita_step_result known = {};
+    if (result)
+      PARTITA_TRY(readStruct(result, known, "partita_step_result"));
+    if (samples != trainer->samplesPerStep())
+      return Status::error("there are " + std::to_string(samples) +
+                           " samples, and a step takes " +
+                           std::to_string(trainer->samplesPerStep()));
+    auto data = PARTITA_TRY(addresses(given, 0));
+    auto stepped = trainer->step(data);
+    if (!stepped || !result)
+      return stepped.status();
+    return fillIn(result,
+                  {0, trainer->steps(), stepped->loss, stepped->learningRate,
+                   stepped->gradientNorm, stepped->skipped},
+                  "partita_step_result");
+  }
+
   Status evaluate(const void *const *given, int64_t samples,
-                  partita_evaluation *result);
+                  partita_evaluation *result) {
+    const int64_t each = trainer->samplesPerMicroBatch();
+    if (samples < 1 || samples % each != 0)
+      return Status::error("there are " + std::to_string(samples) +
+                           " samples, and an evaluation takes a multiple of " +
+                           std::to_string(each));
+    Evaluation total;
+    int64_t count = 0;
+    for (int64_t first = 0; first < samples; first += count * each) {
+      auto data = PARTITA_TRY(addresses(given, first));
+      count = std::min((samples - first) / each, trainer->mostEvaluated());
+      auto evaluated = trainer->evaluate(data, count);
+      if (!evaluated && evaluated.status().isInputError() && first > 0)
+        return Status::inputError("after the first " + std::to_string(first) +
+                                  " samples: " + evaluated.status().message());
+      if (!evaluated)
+        return evaluated.status();
+      total.add(*evaluated);
+    }
+    return fillIn(result,
+                  {0, total.loss(), total.lossSum, total.lossCount,
+                   total.labels, total.right, total.rightOfFive},
+                  "partita_evaluation");
+  }
+
   Status load(const char *folder, partita_position *position,
-              Expected<Resumed> (Checkpoints::*take)(uint64_t));
+              Expected<Resumed> (Checkpoints::*take)(uint64_t)) {
+    if (!folder)
+      return noPath("a checkpoint");
+    auto wanted = PARTITA_TRY(readPosition(position));
+    Checkpoints checkpoints(*trainer, folder, {}, orderText(wanted),
+                            allow_changes);
+    auto resumed = PARTITA_TRY((checkpoints.*take)(seed));
+    remark = trainer->remark();
+    for (const std::string &line : resumed.remarks)
+      remark += (remark.empty() ? "" : "\n") + line;
+    if (!position)
+      return Status();
+    return fillIn(
+        position,
+        {0, resumed.progress.epoch, resumed.progress.sample, wanted.order},
+        "partita_position");
+  }
 };
 
 namespace {
@@ -94,140 +193,10 @@ namespace {
 /// `function` in the thread of a trainer that must be there.
 template <typename Function>
 partita_status guardTrainer(const partita_trainer *trainer, Function function) {
-  return guardOf(trainer, kNoTrainer, [&] { return trainer->run(function); });
-}
-
-template <typename T, typename Function>
-T askTrainer(const partita_trainer *trainer, T standard, Function function) {
-  return askOf(trainer, kNoTrainer, standard, function);
-}
-
-/// What must be the same to go on, as partita-run says it.
-std::string orderText(const partita_position &position) {
-  return position.order ? std::string("\norder ") + position.order : "";
-}
-
-Expected<partita_position> readPosition(const partita_position *given) {
-  partita_position position = {sizeof position, 0, 0, nullptr};
-  if (given)
-    PARTITA_TRY(readStruct(given, position, "partita_position"));
-  return position;
-}
-
-Status noPath(const char *what) {
-  return Status::error(std::string("there is no path of ") + what);
+  return guardOf(trainer, [&] { return trainer->run(function); });
 }
 
 } // namespace
-
-Status partita_trainer::open(const partita_trainer_options &options) {
-  auto artifacts = PARTITA_TRY(partita::runtime::Artifact::openTraining(path));
-  const auto session = sessionOf(options, artifacts.train->plan());
-  trainer = PARTITA_TRY(Trainer::open(path, session));
-  seed = options.seed;
-  allow_changes = options.allow_changes != 0;
-  trainer->setSeed(seed);
-  PARTITA_TRY(trainer->drawInitialStates());
-  remark = trainer->remark();
-  describeInputs();
-  return Status();
-}
-
-void partita_trainer::describeInputs() {
-  for (const DataInput &input : trainer->inputs()) {
-    partita::feed::Port port;
-    port.name = input.name;
-    port.dtype = input.dtype;
-    port.shape = input.shape;
-    port.shape.insert(port.shape.begin(), 1);
-    port.batchAxis = 0;
-    // No axis has several sizes.
-    const size_t axes = port.shape.size();
-    inputs.emplace_back(port, 1, std::vector<int>(axes, -1),
-                        std::vector<int64_t>(axes));
-  }
-  for (int64_t i = 0; i < trainer->stateCount(); ++i)
-    states.add(trainer->plan(), trainer->state(i), i);
-}
-
-Expected<std::vector<const uint8_t *>>
-partita_trainer::addresses(const void *const *given, int64_t first) const {
-  if (!given)
-    return Status::error("there is no list of inputs");
-  std::vector<const uint8_t *> all;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!given[i] && inputs[i].bytes > 0)
-      return Status::error("the input '" + inputs[i].port.name +
-                           "' is not given");
-    all.push_back(static_cast<const uint8_t *>(given[i]) +
-                  first * inputs[i].bytes);
-  }
-  return all;
-}
-
-Status partita_trainer::step(const void *const *given, int64_t samples,
-                             partita_step_result *result) {
-  partita_step_result known = {};
-  if (result)
-    PARTITA_TRY(readStruct(result, known, "partita_step_result"));
-  if (samples != trainer->samplesPerStep())
-    return Status::error("there are " + std::to_string(samples) +
-                         " samples, and a step takes " +
-                         std::to_string(trainer->samplesPerStep()));
-  auto data = PARTITA_TRY(addresses(given, 0));
-  auto stepped = trainer->step(data);
-  if (!stepped || !result)
-    return stepped.status();
-  return fillIn(result,
-                {0, trainer->steps(), stepped->loss, stepped->learningRate,
-                 stepped->gradientNorm, stepped->skipped},
-                "partita_step_result");
-}
-
-Status partita_trainer::evaluate(const void *const *given, int64_t samples,
-                                 partita_evaluation *result) {
-  const int64_t each = trainer->samplesPerMicroBatch();
-  if (samples < 1 || samples % each != 0)
-    return Status::error("there are " + std::to_string(samples) +
-                         " samples, and an evaluation takes a multiple of " +
-                         std::to_string(each));
-  Evaluation total;
-  int64_t count = 0;
-  for (int64_t first = 0; first < samples; first += count * each) {
-    auto data = PARTITA_TRY(addresses(given, first));
-    count = std::min((samples - first) / each, trainer->mostEvaluated());
-    auto evaluated = trainer->evaluate(data, count);
-    if (!evaluated && evaluated.status().isInputError() && first > 0)
-      return Status::inputError("after the first " + std::to_string(first) +
-                                " samples: " + evaluated.status().message());
-    if (!evaluated)
-      return evaluated.status();
-    total.add(*evaluated);
-  }
-  return fillIn(result,
-                {0, total.loss(), total.lossSum, total.lossCount, total.labels,
-                 total.right, total.rightOfFive},
-                "partita_evaluation");
-}
-
-Status partita_trainer::load(const char *folder, partita_position *position,
-                             Expected<Resumed> (Checkpoints::*take)(uint64_t)) {
-  if (!folder)
-    return noPath("a checkpoint");
-  auto wanted = PARTITA_TRY(readPosition(position));
-  Checkpoints checkpoints(*trainer, folder, {}, orderText(wanted),
-                          allow_changes);
-  auto resumed = PARTITA_TRY((checkpoints.*take)(seed));
-  remark = trainer->remark();
-  for (const std::string &line : resumed.remarks)
-    remark += (remark.empty() ? "" : "\n") + line;
-  if (!position)
-    return Status();
-  return fillIn(
-      position,
-      {0, resumed.progress.epoch, resumed.progress.sample, wanted.order},
-      "partita_position");
-}
 
 extern "C" {
 
@@ -264,36 +233,36 @@ partita_status partita_trainer_open(const char *path,
 void partita_trainer_close(partita_trainer *trainer) { delete trainer; }
 
 const char *partita_trainer_remark(const partita_trainer *trainer) {
-  return askTrainer<const char *>(trainer, "",
-                                  [&] { return trainer->remark.c_str(); });
+  return ask<const char *>(trainer, "",
+                           [&] { return trainer->remark.c_str(); });
 }
 
 size_t partita_trainer_input_count(const partita_trainer *trainer) {
-  return askTrainer(trainer, size_t(0), [&] { return trainer->inputs.size(); });
+  return ask(trainer, size_t(0), [&] { return trainer->inputs.size(); });
 }
 
 partita_status partita_trainer_input(const partita_trainer *trainer,
                                      size_t index, partita_port *port) {
-  return guardOf(trainer, kNoTrainer, [&] {
+  return guardOf(trainer, [&] {
     return describe("trainer", trainer->inputs, index, "inputs", port);
   });
 }
 
 partita_status partita_trainer_find_input(const partita_trainer *trainer,
                                           const char *name, size_t *index) {
-  return guardOf(trainer, kNoTrainer, [&] {
+  return guardOf(trainer, [&] {
     return find("trainer", trainer->inputs, name, "input", index);
   });
 }
 
 int64_t partita_trainer_step_samples(const partita_trainer *trainer) {
-  return askTrainer(trainer, int64_t(0),
-                    [&] { return trainer->trainer->samplesPerStep(); });
+  return ask(trainer, int64_t(0),
+             [&] { return trainer->trainer->samplesPerStep(); });
 }
 
 int64_t partita_trainer_evaluation_samples(const partita_trainer *trainer) {
-  return askTrainer(trainer, int64_t(0),
-                    [&] { return trainer->trainer->samplesPerMicroBatch(); });
+  return ask(trainer, int64_t(0),
+             [&] { return trainer->trainer->samplesPerMicroBatch(); });
 }
 
 partita_status partita_trainer_step(partita_trainer *trainer,
@@ -332,19 +301,18 @@ partita_status partita_trainer_set_steps(partita_trainer *trainer,
 }
 
 size_t partita_trainer_state_count(const partita_trainer *trainer) {
-  return askTrainer(trainer, size_t(0), [&] { return trainer->states.size(); });
+  return ask(trainer, size_t(0), [&] { return trainer->states.size(); });
 }
 
 partita_status partita_trainer_state(const partita_trainer *trainer,
                                      size_t index, partita_state *state) {
-  return guardOf(trainer, kNoTrainer,
+  return guardOf(trainer,
                  [&] { return trainer->states.describe(index, state); });
 }
 
 partita_status partita_trainer_find_state(const partita_trainer *trainer,
                                           const char *name, size_t *index) {
-  return guardOf(trainer, kNoTrainer,
-                 [&] { return trainer->states.find(name, index); });
+  return guardOf(trainer, [&] { return trainer->states.find(name, index); });
 }
 
 partita_status partita_trainer_get_state(const partita_trainer *trainer,
