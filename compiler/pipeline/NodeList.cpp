@@ -169,10 +169,8 @@ void NodeList::print(llvm::raw_ostream &os) const {
   std::vector<std::string> header = {"node", "op"};
   if (hasScopes)
     header.push_back("scope");
-  header.insert(header.end(), {"output", "block", "flops", "time"});
-  std::vector<bool> right(header.size(), false);
-  right[header.size() - 2] = true;
-  abi::Table table(std::move(header), std::move(right));
+  header.insert(header.end(), {"output", "block", ">flops", "time"});
+  abi::Table table(std::move(header));
   size_t numFolded = 0;
   for (const NodeRow &row : rows) {
     if (row.use == NodeUse::folded) {

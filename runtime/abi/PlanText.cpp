@@ -23,17 +23,13 @@ std::string stagesText(const std::vector<StageRow> &stages) {
   const bool hasModules =
       std::any_of(stages.begin(), stages.end(),
                   [](const StageRow &stage) { return !stage.scopes.empty(); });
-  std::vector<std::string> header = {"stage", "device",     "blocks",
-                                     "flops", "parameters", "activations",
-                                     "sends", "peak",       "time"};
-  std::vector<bool> right = {false, false, false, true, true,
-                             true,  true,  true,  true};
+  std::vector<std::string> header = {"stage",  "device",      "blocks",
+                                     ">flops", ">parameters", ">activations",
+                                     ">sends", ">peak",       ">time"};
   constexpr size_t kModules = 3; // the column, if there is one
-  if (hasModules) {
+  if (hasModules)
     header.insert(header.begin() + kModules, "modules");
-    right.insert(right.begin() + kModules, false);
-  }
-  Table table(header, right);
+  Table table(header);
   for (const StageRow &stage : stages) {
     std::vector<std::string> row = {
         stage.name,
@@ -74,16 +70,14 @@ std::string memoryText(const std::vector<MemoryRow> &rows) {
   if (rows.empty())
     return "";
   std::vector<std::string> header = {
-      "memory", "states", "weights", "gradients", "kept",
-      "work",   "gaps",   "packed",  "library",   "peak"};
+      "memory", ">states", ">weights", ">gradients", ">kept",
+      ">work",  ">gaps",   ">packed",  ">library",   ">peak"};
   const bool has_host =
       std::any_of(rows.begin(), rows.end(),
                   [](const MemoryRow &row) { return row.host > 0; });
   if (has_host)
-    header.push_back("on the host");
-  std::vector<bool> right(header.size(), true);
-  right[0] = false;
-  Table table(header, right);
+    header.push_back(">on the host");
+  Table table(header);
   for (const MemoryRow &each : rows) {
     std::vector<std::string> row = {each.device};
     for (const auto &[key, bytes] : memoryFields(each))
@@ -196,8 +190,7 @@ std::string messagesText(const std::vector<MessageRow> &messages) {
     return "nothing is sent\n";
   std::string text;
   for (bool per_step : {false, true}) {
-    Table table({"value", "how", "bytes", "time", "why"},
-                {false, false, true, true, false});
+    Table table({"value", "how", ">bytes", ">time", "why"});
     const std::vector<MessageGroup> groups = groupMessages(messages, per_step);
     for (const MessageGroup &group : groups) {
       const MessageRow &first = *group.rows.front();

@@ -101,8 +101,11 @@ std::string namesText(const std::vector<std::string> &names, size_t shown) {
   return text;
 }
 
-Table::Table(std::vector<std::string> header, std::vector<bool> right)
-    : right(std::move(right)) {
+Table::Table(std::vector<std::string> header) {
+  for (std::string &title : header) {
+    right.push_back(title.starts_with('>'));
+    title.erase(0, right.back());
+  }
   rows.push_back(std::move(header));
 }
 

@@ -41,17 +41,17 @@ std::string foldNumbers(const std::string &text);
 /// At most `shown` of the names, then the number of the others: "B0, B1, +3".
 std::string namesText(const std::vector<std::string> &names, size_t shown = 4);
 
-/// Rows of cells under a header, each column as wide as its widest cell. The
-/// columns named in `right` are aligned at the right.
+/// Rows of cells under a header, each column as wide as its widest cell. A
+/// column whose title has a `>` in front is aligned at the right.
 class Table {
 public:
-  Table(std::vector<std::string> header, std::vector<bool> right);
+  explicit Table(std::vector<std::string> header);
   void add(std::vector<std::string> row);
   std::string text() const;
 
 private:
   std::vector<std::vector<std::string>> rows;
-  std::vector<bool> right;
+  std::vector<bool> right; ///< by column
 };
 
 } // namespace partita::abi

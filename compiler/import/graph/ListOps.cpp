@@ -56,8 +56,7 @@ static std::string joinVersions(const std::set<int> &versions) {
 }
 
 void listOps(raw_ostream &out, bool json) {
-  abi::Table table({"domain", "op", "imported", "expanded", "not supported"},
-                   {false, false, false, false, false});
+  abi::Table table({"domain", "op", "imported", "expanded", "not supported"});
   json::Array array;
   for (const auto &[name, op] : collect()) {
     const std::string domain = name.first.empty() ? "ai.onnx" : name.first;

@@ -264,10 +264,9 @@ static void printRecomputation(const RecomputationSummary &said,
 /// A row for each plan that was tried. `getCells`: all but the last cell.
 static void printTried(
     ArrayRef<TriedPlan> all, const std::vector<std::string> &header,
-    const std::vector<bool> &right,
     llvm::function_ref<std::vector<std::string>(const TriedPlan &)> getCells,
     llvm::raw_ostream &os) {
-  abi::Table table(header, right);
+  abi::Table table(header);
   for (const TriedPlan &each : all) {
     std::vector<std::string> row = getCells(each);
     if (!each.error.empty()) // nothing else is known
@@ -298,8 +297,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.schedules.empty())
     printTried(
         summary.schedules,
-        {"schedule", "micro-batches", "step", "bubble", "peak", ""},
-        {false, true, true, true, true, false},
+        {"schedule", ">micro-batches", ">step", ">bubble", ">peak", ""},
         [](const TriedPlan &each) {
           return Cells{each.schedule, std::to_string(each.microBatches),
                        abi::timeText(double(each.stepNs)),
@@ -309,8 +307,8 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
         os);
   if (!summary.zeros.empty())
     printTried(
-        summary.zeros, {"zero", "schedule", "step", "sent a step", "peak", ""},
-        {false, false, true, true, true, false},
+        summary.zeros,
+        {"zero", "schedule", ">step", ">sent a step", ">peak", ""},
         [](const TriedPlan &each) {
           return Cells{std::to_string(each.zero), each.schedule,
                        abi::timeText(double(each.stepNs)),

@@ -45,7 +45,7 @@ TEST(Text, LongListsAreCut) {
 }
 
 TEST(Text, Tables) {
-  Table table({"name", "size"}, {false, true});
+  Table table({"name", ">size"});
   table.add({"a", "10"});
   table.add({"long name"});
   EXPECT_EQ(table.text(), "name       size\n"

@@ -212,9 +212,8 @@ void printText(const Model &model, const Result &result,
               "included; %s of it inputs and outputs of a step\n\n",
               bytesText(int64_t(peakOfAll(measurement))).c_str(),
               bytesText(model.ioBytes()).c_str());
-  Table table({"device", "planned", "used", "arena", "parameters", "packed",
-               "workspace"},
-              {false, true, true, true, true, true, true});
+  Table table({"device", ">planned", ">used", ">arena", ">parameters",
+               ">packed", ">workspace"});
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
     table.add({model.deviceName(int(d)), bytesText(memory.planned),

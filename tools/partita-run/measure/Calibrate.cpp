@@ -27,18 +27,14 @@ namespace {
 
 /// Least, median and largest value of every table, a column a team.
 std::string speedsText(const MachineSpeeds &machine) {
-  std::string text = machine.cpu + ", " + std::to_string(machine.cores) +
-                     " core" + (machine.cores == 1 ? "" : "s") + ", " +
-                     machine.level + "\n\n";
+  std::string text = machine.cpu + ", " + countOf(machine.cores, "core") +
+                     ", " + machine.level + "\n\n";
   std::vector<std::string> header = {"measured", "unit"};
-  std::vector<bool> right = {false, false};
   for (const runtime::TeamSpeeds &team : machine.teams) {
-    header.push_back(std::to_string(team.threads) + " thread" +
-                     (team.threads == 1 ? "" : "s") + ": least");
-    header.insert(header.end(), {"median", "most"});
-    right.insert(right.end(), 3, true);
+    header.push_back(">" + countOf(team.threads, "thread") + ": least");
+    header.insert(header.end(), {">median", ">most"});
   }
-  Table table(header, right);
+  Table table(header);
   if (machine.teams.empty())
     return text;
   for (const RateTable &first : machine.teams[0].tables) {
@@ -79,15 +75,13 @@ std::string devicesText(const MachineSpeeds &machine) {
   if (machine.devices.empty())
     return "";
   std::vector<std::string> header = {"measured"}, names;
-  std::vector<bool> right = {false};
   for (const runtime::DeviceFigures &device : machine.devices) {
-    header.push_back(device.name + " (" + device.architecture + ")");
-    right.push_back(true);
+    header.push_back(">" + device.name + " (" + device.architecture + ")");
     for (const auto &[name, value] : device.speeds)
       if (std::find(names.begin(), names.end(), name) == names.end())
         names.push_back(name);
   }
-  Table table(header, right);
+  Table table(header);
   for (const std::string &name : names) {
     std::vector<std::string> row = {name};
     for (const runtime::DeviceFigures &device : machine.devices) {

@@ -76,19 +76,9 @@ Path moduleOfNames(const std::string &names) {
   return commonModule(paths);
 }
 
-struct Node {
+struct Node : ProfileTable::Cost {
   std::string name;
   std::vector<std::unique_ptr<Node>> within;
-  int runs = 0;
-  double ns = 0, flops = 0, bytes = 0, predicted = 0;
-
-  void add(const ProfileTable::Work &work) {
-    runs += work.runs;
-    ns += work.ns;
-    flops += work.gflops * work.ns;
-    bytes += work.gbytes * work.ns;
-    predicted += work.predicted;
-  }
 
   Node &child(const std::string &wanted) {
     for (const std::unique_ptr<Node> &each : within)
@@ -113,10 +103,7 @@ struct Node {
         node = node->within.front().get();
         path += "." + node->name;
       }
-      rows.push_back({path, depth, node->runs, node->ns,
-                      node->ns > 0 ? node->flops / node->ns : 0,
-                      node->ns > 0 ? node->bytes / node->ns : 0,
-                      node->predicted});
+      rows.push_back({*node, path, depth});
       node->list(depth + 1, rows);
     }
   }
@@ -134,6 +121,7 @@ void ProfileTable::addModules() {
     for (const std::string &part :
          hasScopes ? moduleOfScopes(row.scopes) : moduleOfNames(row.name)) {
       node = &node->child(part);
+      node->runs += row.runs;
       node->add(row);
     }
   }

@@ -50,13 +50,14 @@ const char *const kCollectives = "collectives";
 const char *const kWaiting = "waiting";
 const char *const kMoving = "moving bytes";
 
-struct KindSum {
+/// How long some work took, together in each step.
+struct Sum {
   Times times;
   int count = 0; ///< of all steps
 
-  void add(int run, double ns) {
+  void add(int run, double ns, bool counts = true) {
     times[run] += ns;
-    ++count;
+    count += counts;
   }
 };
 
@@ -81,17 +82,16 @@ ProfileTable::ProfileTable(const Model &model,
                            const std::vector<Profile::Event> &events,
                            const std::vector<double> &stepNs)
     : steps(int(stepNs.size())), step(median(stepNs)) {
-  // Instruction -1 is the unit; counts are of all steps.
-  std::map<std::tuple<int, int, int>, std::pair<Times, int>> work;
-  std::map<std::pair<int, int>, std::pair<Times, int>> together;
-  /// Receives and waits by device and channel: the waiting, and the rest.
+  // Instruction -1 is the unit.
+  std::map<std::tuple<int, int, int>, Sum> work;
+  std::map<std::pair<int, int>, Sum> together;
+  /// Receives by device and channel: the waiting, and the rest.
   struct Received {
-    Times waiting, moving;
-    int count = 0;
+    Sum waiting, moving;
   };
   std::map<std::pair<int, int>, Received> received;
   std::map<int, Times> units, ports, waiting, moving, collective, all;
-  std::map<std::string, KindSum> sums;
+  std::map<std::string, Sum> sums;
   std::set<int> seen;
   const std::vector<int64_t> waits = findWaits(model, events);
   for (size_t at = 0; at < events.size(); ++at) {
@@ -104,10 +104,7 @@ ProfileTable::ProfileTable(const Model &model,
     if (event.instruction < 0)
       all[event.device][item.run] += ns;
     if (entry.kind == abi::ActionKind::run) {
-      auto &[times, count] =
-          work[{event.device, entry.subject, event.instruction}];
-      times[item.run] += ns;
-      ++count;
+      work[{event.device, entry.subject, event.instruction}].add(item.run, ns);
       if (event.instruction < 0)
         units[event.device][item.run] += ns;
       else
@@ -119,9 +116,8 @@ ProfileTable::ProfileTable(const Model &model,
       sums[kPorts].add(item.run, ns);
     } else if (abi::getInfo(entry.kind).subject ==
                abi::ActionSubject::collective) {
-      auto &[times, count] = together[{event.device, entry.subject}];
-      times[item.run] += ns - waited;
-      count += entry.kind == abi::ActionKind::finish;
+      together[{event.device, entry.subject}].add(
+          item.run, ns - waited, entry.kind == abi::ActionKind::finish);
       collective[event.device][item.run] += ns - waited;
       waiting[event.device][item.run] += waited;
       sums[kCollectives].add(item.run, ns - waited);
@@ -133,9 +129,8 @@ ProfileTable::ProfileTable(const Model &model,
       sums[kMoving].add(item.run, ns - waited);
       if (entry.kind == abi::ActionKind::recv) {
         Received &sum = received[{event.device, entry.subject}];
-        sum.waiting[item.run] += waited;
-        sum.moving[item.run] += ns - waited;
-        ++sum.count;
+        sum.waiting.add(item.run, waited);
+        sum.moving.add(item.run, ns - waited);
       }
     }
   }
@@ -155,39 +150,35 @@ ProfileTable::ProfileTable(const Model &model,
     row.covered = median(std::move(shares));
     devices.push_back(row);
   }
-  for (const auto &[key, value] : work) {
+  auto costOf = [&](const Sum &sum, int64_t flops, int64_t bytes,
+                    int64_t predicted) {
+    const int runs = sum.count / recorded;
+    return Cost{runs,
+                median(sum.times),
+                least(sum.times),
+                double(flops) * runs,
+                double(bytes) * runs,
+                double(predicted) * runs};
+  };
+  for (const auto &[key, sum] : work) {
     const auto [d, u, i] = key;
     const abi::Unit &unit =
         runtime::at(runtime::programOf(*model.plan, d).units(), u);
-    Work row;
-    row.device = d;
-    row.unit = runtime::text(unit.name());
-    row.runs = value.second / recorded;
-    row.ns = median(value.first);
-    row.least = least(value.first);
-    int64_t flops = 0, bytes = 0, predicted = 0;
-    auto add = [&](const abi::Instruction &instruction) {
-      flops += instruction.flops();
-      bytes += instruction.bytes();
-      predicted += instruction.duration_ns();
-    };
+    const std::string name = runtime::text(unit.name());
     if (i < 0) {
-      for (const abi::Instruction &each : runtime::each(unit.instructions()))
-        add(each);
-      predicted = unit.duration_ns();
-    } else {
-      const abi::Instruction &instruction = runtime::at(unit.instructions(), i);
-      add(instruction);
-      row.name = runtime::text(instruction.label());
-      row.kind = kindOf(model, instruction);
-      row.scopes = scopesOf(instruction);
+      int64_t flops = 0, bytes = 0;
+      for (const abi::Instruction &each : runtime::each(unit.instructions())) {
+        flops += each.flops();
+        bytes += each.bytes();
+      }
+      this->units.push_back(
+          {costOf(sum, flops, bytes, unit.duration_ns()), d, name});
+      continue;
     }
-    row.predicted = double(predicted) * row.runs;
-    if (row.ns > 0) {
-      row.gflops = double(flops) * row.runs / row.ns;
-      row.gbytes = double(bytes) * row.runs / row.ns;
-    }
-    (i < 0 ? this->units : instructions).push_back(row);
+    const abi::Instruction &each = runtime::at(unit.instructions(), i);
+    instructions.push_back(
+        {costOf(sum, each.flops(), each.bytes(), each.duration_ns()), d, name,
+         runtime::text(each.label()), kindOf(model, each), scopesOf(each)});
   }
   addModules();
   for (auto &[name, sum] : sums)
@@ -202,28 +193,20 @@ ProfileTable::ProfileTable(const Model &model,
     row.from =
         model.mesh.device(channel.source(), model.mesh.position(key.first));
     row.value = runtime::text(channel.name());
-    row.runs = sum.count / recorded;
+    row.runs = sum.moving.count / recorded;
     row.bytes = channel.bytes();
-    row.waiting = median(sum.waiting);
-    row.moving = median(sum.moving);
+    row.waiting = median(sum.waiting.times);
+    row.moving = median(sum.moving.times);
     row.predicted = double(channel.duration_ns()) * row.runs;
     transfers.push_back(row);
   }
-  for (const auto &[key, value] : together) {
-    const abi::Collective &described =
+  for (const auto &[key, sum] : together) {
+    const abi::Collective &each =
         runtime::at(model.plan->collectives(), key.second);
-    Collective row;
-    row.device = key.first;
-    row.value = runtime::text(described.name());
-    row.kind = model.collectiveText(described);
-    row.runs = value.second / recorded;
-    row.ns = median(value.first);
-    row.least = least(value.first);
-    row.predicted = double(described.duration_ns()) * row.runs;
-    if (row.ns > 0)
-      row.gbytes = double(runtime::sentBytes(*model.plan, described)) *
-                   row.runs / row.ns;
-    collectives.push_back(row);
+    collectives.push_back({costOf(sum, 0, runtime::sentBytes(*model.plan, each),
+                                  each.duration_ns()),
+                           key.first, runtime::text(each.name()),
+                           model.collectiveText(each)});
   }
 }
 

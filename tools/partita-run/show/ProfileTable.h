@@ -29,25 +29,29 @@ struct ProfileTable {
     /// The share of the step that these times cover.
     double covered = 0;
   };
-  struct Work {
+  /// What some work takes.
+  struct Cost {
+    int runs = 0;                ///< per step
+    double ns = 0, least = 0;    ///< median and minimum of all steps
+    double flops = 0, bytes = 0; ///< per step; of a collective, those sent
+    double predicted = 0;
+
+    double gflops() const { return ns > 0 ? flops / ns : 0; } ///< per second
+    double gbytes() const { return ns > 0 ? bytes / ns : 0; }
+    /// Adds all but the runs.
+    void add(const Cost &other);
+  };
+  struct Work : Cost {
     int device = 0;
     std::string unit, name; ///< `name` empty: the whole unit
     std::string kind;
     std::vector<std::string> scopes; ///< modules of an instruction
-    int runs = 0;                    ///< per step
-    double ns = 0, least = 0;        ///< median and minimum of all steps
-    double gflops = 0, gbytes = 0;   ///< per second
-    double predicted = 0;
   };
   /// All work of a module of the model and of those within it, on all devices
   /// together. Modules that differ in numbers alone, repeated layers, are one.
-  struct Module {
+  struct Module : Cost {
     std::string name; ///< e.g. "encoder.layer.*.attention"
     int depth = 0;    ///< modules around it that have a row
-    int runs = 0;     ///< of instructions, per step
-    double ns = 0;
-    double gflops = 0, gbytes = 0; ///< per second
-    double predicted = 0;
   };
   /// All work of a kind, on all devices together. Kinds are calls of the
   /// library, kernels by what they do, moving bytes, and waiting.
@@ -68,13 +72,9 @@ struct ProfileTable {
   };
   /// A collective on a device. Its time is that of its start and finish,
   /// without waiting for other devices.
-  struct Collective {
+  struct Collective : Cost {
     int device = 0;
     std::string value, kind;
-    int runs = 0; ///< per step
-    double ns = 0, least = 0;
-    double gbytes = 0; ///< sent, per second
-    double predicted = 0;
   };
 
   int steps = 0;
@@ -98,6 +98,11 @@ struct ProfileTable {
 
 private:
   void addModules();
+  /// The share of the step, in percent.
+  std::string share(double ns) const;
+  /// The cells of a row, behind the first ones.
+  std::vector<std::string> cells(std::vector<std::string> first,
+                                 const Cost &cost) const;
   std::string modulesText(size_t shown) const;
 };
 

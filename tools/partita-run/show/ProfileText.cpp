@@ -32,12 +32,8 @@ foldLayers(const std::vector<ProfileTable::Collective> &rows) {
     ProfileTable::Collective &sum = folded[it->second];
     if (sum.value != row.value)
       sum.value = abi::foldNumbers(row.value);
-    const double bytes = sum.gbytes * sum.ns + row.gbytes * row.ns;
     sum.runs += row.runs;
-    sum.ns += row.ns;
-    sum.least += row.least;
-    sum.predicted += row.predicted;
-    sum.gbytes = sum.ns > 0 ? bytes / sum.ns : 0;
+    sum.add(row);
   }
   return folded;
 }
@@ -56,60 +52,59 @@ foldParts(const std::vector<ProfileTable::Work> &units) {
       folded.back().unit = base;
       continue;
     }
-    ProfileTable::Work &sum = folded[it->second];
-    const double flops = sum.gflops * sum.ns + row.gflops * row.ns,
-                 bytes = sum.gbytes * sum.ns + row.gbytes * row.ns;
-    sum.ns += row.ns;
-    sum.least += row.least;
-    sum.predicted += row.predicted;
-    sum.gflops = sum.ns > 0 ? flops / sum.ns : 0;
-    sum.gbytes = sum.ns > 0 ? bytes / sum.ns : 0;
+    folded[it->second].add(row);
   }
   return folded;
 }
 
+void ProfileTable::Cost::add(const Cost &other) {
+  ns += other.ns;
+  least += other.least;
+  flops += other.flops;
+  bytes += other.bytes;
+  predicted += other.predicted;
+}
+
+std::string ProfileTable::share(double ns) const {
+  return percentText(step > 0 ? ns / step : 0);
+}
+
+std::vector<std::string> ProfileTable::cells(std::vector<std::string> first,
+                                             const Cost &cost) const {
+  first.insert(first.end(),
+               {timeText(cost.ns), share(cost.ns), numberText(cost.gflops(), 3),
+                numberText(cost.gbytes(), 3), timeText(cost.predicted)});
+  return first;
+}
+
 std::string ProfileTable::text(const Model &model, int top) const {
   const auto shown = size_t(top);
-  auto share = [&](double ns) { return percentText(step > 0 ? ns / step : 0); };
-  std::string result = "profile: medians of " + std::to_string(steps) +
-                       " step" + (steps == 1 ? "" : "s") + "; a step takes " +
-                       timeText(step) + "\n\n" + legendText(model) + "\n";
-  Table byDevice({"device", "units", "inputs, outputs", "waiting", "moving",
-                  "collectives", "covered"},
-                 {false, true, true, true, true, true, true});
+  std::string result = "profile: medians of " + countOf(steps, "step") +
+                       "; a step takes " + timeText(step) + "\n\n" +
+                       legendText(model) + "\n";
+  Table byDevice({"device", ">units", ">inputs, outputs", ">waiting", ">moving",
+                  ">collectives", ">covered"});
   for (const Device &row : devices)
     byDevice.add({model.deviceName(row.device), share(row.units),
                   share(row.ports), share(row.waiting), share(row.moving),
                   share(row.collective), percentText(row.covered)});
   result += byDevice.text() + "\n";
-  Table byKind({"kind of work", "runs", "time, all devices", "of their time"},
-               {false, true, true, true});
+  Table byKind(
+      {"kind of work", ">runs", ">time, all devices", ">of their time"});
   for (const Kind &row : kinds)
     byKind.add({row.name, std::to_string(row.runs), timeText(row.ns),
                 share(row.ns / double(std::max<size_t>(devices.size(), 1)))});
   result += byKind.text() + "\n";
-  const std::vector<bool> right = {false, false, true, true,
-                                   true,  true,  true, true};
-  auto cells = [&](const Work &row) {
-    return std::vector<std::string>{
-        timeText(row.ns), share(row.ns), numberText(row.gflops, 3),
-        numberText(row.gbytes, 3), timeText(row.predicted)};
-  };
-  Table byUnit({"unit", "device", "runs", "time", "of the step", "GFLOP/s",
-                "GB/s", "predicted"},
-               right);
-  for (const Work &row : foldParts(units)) {
-    std::vector<std::string> line = {row.unit, model.deviceName(row.device),
-                                     std::to_string(row.runs)};
-    for (std::string &cell : cells(row))
-      line.push_back(std::move(cell));
-    byUnit.add(std::move(line));
-  }
+  Table byUnit({"unit", "device", ">runs", ">time", ">of the step", ">GFLOP/s",
+                ">GB/s", ">predicted"});
+  for (const Work &row : foldParts(units))
+    byUnit.add(cells(
+        {row.unit, model.deviceName(row.device), std::to_string(row.runs)},
+        row));
   result += byUnit.text() + "\n";
   if (!transfers.empty()) {
-    Table byTransfer({"value", "from", "to", "runs", "bytes", "waiting",
-                      "moving", "predicted"},
-                     {false, false, false, true, true, true, true, true});
+    Table byTransfer({"value", "from", "to", ">runs", ">bytes", ">waiting",
+                      ">moving", ">predicted"});
     for (const Transfer &row : transfers)
       byTransfer.add({row.value, model.deviceName(row.from),
                       model.deviceName(row.device), std::to_string(row.runs),
@@ -118,13 +113,12 @@ std::string ProfileTable::text(const Model &model, int top) const {
     result += byTransfer.text() + "\n";
   }
   if (!collectives.empty()) {
-    Table byCollective({"collective", "value", "device", "runs", "time",
-                        "of the step", "GB/s", "predicted"},
-                       {false, false, false, true, true, true, true, true});
+    Table byCollective({"collective", "value", "device", ">runs", ">time",
+                        ">of the step", ">GB/s", ">predicted"});
     for (const Collective &row : foldLayers(collectives))
       byCollective.add({row.kind, row.value, model.deviceName(row.device),
                         std::to_string(row.runs), timeText(row.ns),
-                        share(row.ns), numberText(row.gbytes, 3),
+                        share(row.ns), numberText(row.gbytes(), 3),
                         timeText(row.predicted)});
     result += byCollective.text() + "\n";
   }
@@ -141,13 +135,9 @@ std::string ProfileTable::text(const Model &model, int top) const {
   std::vector<std::string> header = {"unit", "work", "node"};
   if (hasScopes)
     header.push_back("module");
-  std::vector<bool> alignment(header.size(), false);
-  for (const char *title :
-       {"time", "of the step", "GFLOP/s", "GB/s", "predicted"}) {
-    header.push_back(title);
-    alignment.push_back(true);
-  }
-  Table byWork(header, alignment);
+  header.insert(header.end(),
+                {">time", ">of the step", ">GFLOP/s", ">GB/s", ">predicted"});
+  Table byWork(header);
   double rest = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const Work &row = *sorted[i];
@@ -158,9 +148,7 @@ std::string ProfileTable::text(const Model &model, int top) const {
     std::vector<std::string> line = {row.unit, row.kind, row.name};
     if (hasScopes)
       line.push_back(joinScopes(row.scopes));
-    for (std::string &cell : cells(row))
-      line.push_back(std::move(cell));
-    byWork.add(std::move(line));
+    byWork.add(cells(std::move(line), row));
   }
   result += byWork.text();
   if (sorted.size() > shown)
@@ -176,16 +164,13 @@ std::string ProfileTable::modulesText(size_t shown) const {
     times.push_back(row.ns);
   std::sort(times.rbegin(), times.rend());
   const double least = times[std::min(shown, times.size()) - 1];
-  Table table(
-      {"module", "runs", "time", "of the step", "GFLOP/s", "GB/s", "predicted"},
-      {false, true, true, true, true, true, true});
+  Table table({"module", ">runs", ">time", ">of the step", ">GFLOP/s", ">GB/s",
+               ">predicted"});
   for (const Module &row : modules)
     if (row.ns >= least)
-      table.add({std::string(size_t(2 * row.depth), ' ') + row.name,
-                 std::to_string(row.runs), timeText(row.ns),
-                 percentText(step > 0 ? row.ns / step : 0),
-                 numberText(row.gflops, 3), numberText(row.gbytes, 3),
-                 timeText(row.predicted)});
+      table.add(cells({std::string(size_t(2 * row.depth), ' ') + row.name,
+                       std::to_string(row.runs)},
+                      row));
   return table.text();
 }
 
@@ -217,8 +202,8 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
                                  {"depth", row.depth},
                                  {"runs", row.runs},
                                  {"us", row.ns / 1e3},
-                                 {"gflops", row.gflops},
-                                 {"gbytes", row.gbytes},
+                                 {"gflops", row.gflops()},
+                                 {"gbytes", row.gbytes()},
                                  {"predicted_us", row.predicted / 1e3}});
   for (const Transfer &row : transfers)
     result["transfers"].push_back({{"value", row.value},
@@ -239,8 +224,8 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
     json.update({{"runs", row.runs},
                  {"us", row.ns / 1e3},
                  {"least_us", row.least / 1e3},
-                 {"gflops", row.gflops},
-                 {"gbytes", row.gbytes},
+                 {"gflops", row.gflops()},
+                 {"gbytes", row.gbytes()},
                  {"predicted_us", row.predicted / 1e3}});
     result[key].push_back(std::move(json));
   };
@@ -255,7 +240,7 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
                                      {"runs", row.runs},
                                      {"us", row.ns / 1e3},
                                      {"least_us", row.least / 1e3},
-                                     {"gbytes", row.gbytes},
+                                     {"gbytes", row.gbytes()},
                                      {"predicted_us", row.predicted / 1e3}});
   return result;
 }

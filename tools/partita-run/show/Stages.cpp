@@ -83,15 +83,11 @@ std::string legendText(const Model &model) {
         return !stage.scopes.empty();
       });
   std::vector<std::string> header = {"stage", "device", "blocks"};
-  std::vector<bool> right = {false, false, false};
-  if (hasScopes) {
+  if (hasScopes)
     header.push_back("modules");
-    right.push_back(false);
-  }
-  header.push_back("predicted");
-  right.push_back(true);
+  header.push_back(">predicted");
   constexpr size_t kMostBlocks = 4;
-  Table table(header, right);
+  Table table(header);
   for (const abi::StageRow &stage : stages) {
     std::vector<std::string> row = {stage.name, stage.device,
                                     join(stage.blocks, kMostBlocks, " ")};
