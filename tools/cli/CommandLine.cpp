@@ -10,9 +10,6 @@
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/base/NearestName.h"
 
-#include <charconv>
-#include <string_view>
-
 namespace partita::cli {
 
 namespace {
@@ -62,14 +59,6 @@ std::string failureText(const CLI::App *app, const CLI::Error &error) {
 namespace {
 
 constexpr int kMostPlaces = 4096;
-
-/// The whole text as a number.
-bool parseNumber(std::string_view text, int least, int &number) {
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() &&
-         number >= least;
-}
 
 /// E.g. "0*4" or "0,1*2".
 bool parsePlaces(std::string_view text, std::vector<int> &places) {

@@ -10,7 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace partita::cli {
@@ -34,6 +36,14 @@ CLI::Option *add(CLI::App &app, const std::string &name, Value &value,
 void addList(CLI::App &app, const std::string &name,
              std::vector<std::string> &values, const std::string &type,
              const std::string &text);
+
+/// Whether the whole text is a number of at least `least`.
+template <typename Number>
+bool parseNumber(std::string_view text, Number least, Number &number) {
+  const char *last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  return error == std::errc() && end == last && number >= least;
+}
 
 /// Devices of one kind in the value of --devices.
 struct DeviceGroup {

@@ -15,7 +15,6 @@
 #include "runtime/comm/mpi/Job.h"
 #endif
 
-#include <charconv>
 #include <iostream>
 
 namespace partita::run {
@@ -73,13 +72,11 @@ int64_t outputsEvery(const std::string &text) {
   if (text == "all")
     return 1;
   constexpr std::string_view kEvery = "every:";
-  int64_t steps = -1;
-  if (!text.starts_with(kEvery))
-    return -1;
-  const char *begin = text.data() + kEvery.size(),
-             *end = text.data() + text.size();
-  return std::from_chars(begin, end, steps).ptr == end && steps > 0 ? steps
-                                                                    : -1;
+  int64_t steps = 0;
+  return text.starts_with(kEvery) &&
+                 cli::parseNumber<int64_t>(text.substr(kEvery.size()), 1, steps)
+             ? steps
+             : -1;
 }
 
 std::string isOutputs(const std::string &text) {
@@ -316,34 +313,25 @@ int parseOptions(int argc, char **argv, Options &options) {
     // CLI11 has an exit status for each kind of error; we have one.
     return app.exit(error) == 0 ? 0 : 1;
   }
+  auto refuse = [](const std::string &message) {
+    std::cerr << "partita-run: error: " << message << "\n";
+    return 1;
+  };
   for (const std::string &pair : dimensions) {
     const size_t equals = pair.find('=');
-    int64_t size = -1;
-    if (equals != std::string::npos && equals > 0) {
-      const char *begin = pair.data() + equals + 1,
-                 *end = pair.data() + pair.size();
-      auto [last, error] = std::from_chars(begin, end, size);
-      if (error != std::errc() || last != end)
-        size = -1;
-    }
-    if (size < 0) {
-      std::cerr << "partita-run: error: --dim " << pair
-                << ": write it as dimension=64\n";
-      return 1;
-    }
+    int64_t size = 0;
+    if (equals == std::string::npos || equals == 0 ||
+        !cli::parseNumber<int64_t>(pair.substr(equals + 1), 0, size))
+      return refuse("--dim " + pair + ": write it as dimension=64");
     options.dimensions.emplace_back(pair.substr(0, equals), size);
   }
   options.pin = !noPin;
   options.graphs = !noGraphs;
   options.cpuLevel = level == "v3" ? 3 : 4;
-  auto refuse = [](const char *message) {
-    std::cerr << "partita-run: error: " << message << "\n";
-    return 1;
-  };
   // With an artifact, the error says what that was compiled for.
   if (options.artifact.empty() && !options.devices.empty())
     if (std::string error = cli::checkDevices(options.devices); !error.empty())
-      return refuse(("--devices: " + error).c_str());
+      return refuse("--devices: " + error);
   if (options.artifact.empty())
     return options.calibrate.empty()
                ? refuse("no artifact: give ART.partita (partita-run --help "
@@ -388,13 +376,11 @@ int parseOptions(int argc, char **argv, Options &options) {
         "--checkpoint-every", "--keep", "--keep-best", "--resume",
         "--allow-changes", "--load", "--export"})
     if (app.count(name) && !options.training.isOn)
-      return refuse(
-          (std::string(name) + " belongs to --train: give it, too").c_str());
+      return refuse(std::string(name) + " belongs to --train: give it, too");
   for (const char *name : {"--input", "--output", "--benchmark", "--test-data",
                            "--compare", "--plan"})
     if (options.training.isOn && app.count(name))
-      return refuse(
-          (std::string(name) + " and --train exclude each other").c_str());
+      return refuse(std::string(name) + " and --train exclude each other");
   if (options.training.isOn && options.profileTable && options.json)
     return refuse("with --train --json each line is a step; leave out "
                   "--profile-table");
