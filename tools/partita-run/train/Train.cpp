@@ -130,20 +130,16 @@ public:
         next.epoch += 1, next.sample = 0;
       stops = job.stopAsked();
       const bool isLast = trainer->steps() == lastStep || stops;
-      const bool isDue =
-          options.training.evalEvery > 0
-              ? trainer->steps() % options.training.evalEvery == 0
-              : endsEpoch;
-      if (isDue || isLast || isReportDue()) {
-        PARTITA_TRY(report(epoch, isDue || isLast));
-      } else if (isOutputDue()) {
+      const bool evaluates = isLast || isDue(training.evalEvery, endsEpoch);
+      if (evaluates || isDue(training.reportEvery)) {
+        PARTITA_TRY(report(epoch, evaluates));
+      } else if (isDue(training.outputsEvery)) { // the loss of this very step
         Progress::wipe();
         PARTITA_TRY(tell(lineOf(epoch)));
       }
-      const int64_t every = options.training.checkpointEvery;
       if (checkpoints &&
-          (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch) ||
-           (isDue && !options.training.keepBest.empty())))
+          (isLast || isDue(training.checkpointEvery, endsEpoch) ||
+           (evaluates && !training.keepBest.empty())))
         PARTITA_TRY(save());
     }
     Progress::wipe();
@@ -171,7 +167,7 @@ private:
     trainer = PARTITA_TRY(Trainer::open(options.artifact,
                                         sessionOptions(options, *model, job),
                                         job.distributed() ? &job : nullptr));
-    trainer->setSeed(options.training.seed);
+    trainer->setSeed(training.seed);
     return Status();
   }
 
@@ -180,44 +176,40 @@ private:
     PARTITA_TRY(checkFolderOf(options.profile));
     if (!options.calibrate.empty())
       PARTITA_TRY(readMachine(options, *model, job));
-    if (!options.training.exportTo.empty() && job.root())
-      if (Status status = runtime::train::checkExport(
-              *trainer, options.artifact, options.training.exportTo);
-          !status.ok())
-        return Status::error("--export: " + status.message());
+    if (!training.exportTo.empty() && job.root())
+      PARTITA_TRY(within("--export: ",
+                         runtime::train::checkExport(*trainer, options.artifact,
+                                                     training.exportTo)));
     drawnStates = PARTITA_TRY(trainer->drawInitialStates());
-    if (options.training.load.empty())
+    if (training.load.empty())
       return Status();
-    auto unused = runtime::train::loadWeights(*trainer, options.training.load);
+    auto unused = runtime::train::loadWeights(*trainer, training.load);
     if (unused && !unused->empty() && job.root())
       remark("--load: " + *unused);
     return unused.status();
   }
 
   Status openSamples() {
-    auto inputs =
-        PARTITA_TRY(openData(*trainer, options.training.data, "--data"));
+    auto inputs = PARTITA_TRY(openData(*trainer, training.data, "--data"));
     data::LoaderOptions order;
     order.samplesPerStep = trainer->samplesPerStep();
-    order.seed = options.training.seed;
+    order.seed = training.seed;
     order.epoch = next.epoch;
     order.position = next.sample;
-    order.order =
-        options.training.order == "in-order" ? data::Order::Kind::inOrder
-        : options.training.order == "drawn"  ? data::Order::Kind::drawn
-                                             : data::Order::Kind::shuffled;
+    order.order = training.order == "in-order" ? data::Order::Kind::inOrder
+                  : training.order == "drawn"  ? data::Order::Kind::drawn
+                                               : data::Order::Kind::shuffled;
     PARTITA_TRY(describe(inputs, samplesSaid));
     loader = PARTITA_TRY(data::Loader::create(std::move(inputs), order));
-    lastStep = options.training.steps > 0
-                   ? options.training.steps
-                   : options.training.epochs * loader->stepsPerEpoch();
-    if (!options.training.evalData.empty()) {
-      evalInputs = PARTITA_TRY(
-          openData(*trainer, options.training.evalData, "--eval-data"));
+    lastStep = training.steps > 0 ? training.steps
+                                  : training.epochs * loader->stepsPerEpoch();
+    if (!training.evalData.empty()) {
+      evalInputs =
+          PARTITA_TRY(openData(*trainer, training.evalData, "--eval-data"));
       PARTITA_TRY(describe(evalInputs, evalSamplesSaid));
       // What is wrong with it should not be found after an epoch.
       PARTITA_TRY(evaluation());
-      const std::string &metric = options.training.keepBest;
+      const std::string &metric = training.keepBest;
       if (!metric.empty() && metric != "eval_loss" && !trainer->countsLabels())
         return Status::error("--keep-best " + metric +
                              ": this loss predicts no labels; give --keep-best "
@@ -256,7 +248,6 @@ private:
 
   /// Goes on from a checkpoint, if asked to.
   Status openCheckpoints() {
-    const TrainingOptions &training = options.training;
     if (training.checkpoint.empty())
       return Status();
     checkpoints.emplace(
@@ -282,7 +273,7 @@ private:
   /// In process 0, before the first step. Fails if the folder has checkpoints
   /// of later steps.
   Status openLogs() {
-    const std::string &folder = options.training.checkpoint;
+    const std::string &folder = training.checkpoint;
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error)
@@ -324,10 +315,9 @@ private:
         "), %" PRId64 " steps an epoch; %" PRId64 " steps\n",
         loader->samples(), trainer->samplesPerStep(), trainer->microBatches(),
         trainer->samplesPerMicroBatch(), loader->stepsPerEpoch(), lastStep);
-    if (drawnStates > 0 && !options.training.resume)
+    if (drawnStates > 0 && !training.resume)
       std::printf("begins with --init for %s, by --seed %" PRIu64 "\n",
-                  abi::countOf(drawnStates, "state").c_str(),
-                  options.training.seed);
+                  abi::countOf(drawnStates, "state").c_str(), training.seed);
     if (loader->samplesDropped() > 0)
       std::printf("the last %" PRId64
                   " samples of an epoch fill no step and are left out\n",
@@ -394,15 +384,10 @@ private:
                : writeTrace(options.profile, *model, std::move(events));
   }
 
-  bool isReportDue() const {
-    return options.training.reportEvery > 0 &&
-           trainer->steps() % options.training.reportEvery == 0;
-  }
-
-  /// Whether --outputs asks for the loss of this very step.
-  bool isOutputDue() const {
-    return options.training.outputsEvery > 0 &&
-           trainer->steps() % options.training.outputsEvery == 0;
+  /// Whether something is to be done after this step that is done after so
+  /// many; 0: nobody says how many.
+  bool isDue(int64_t every, bool otherwise = false) const {
+    return every > 0 ? trainer->steps() % every == 0 : otherwise;
   }
 
   Expected<std::unique_ptr<data::Loader>> evaluation() const {
@@ -438,7 +423,7 @@ private:
 
   /// What --outputs calls the loss of a line.
   double lossOf() const {
-    const std::string &outputs = options.training.outputs;
+    const std::string &outputs = training.outputs;
     if (outputs == "mean") // of none that counts: NaN
       return lossSum / static_cast<double>(lossCount);
     return outputs == "sum" ? lossSum : last.loss;
@@ -552,16 +537,17 @@ private:
                   "finite\n",
                   abi::countOf(skipped, "step").c_str());
     PARTITA_TRY(job.agree(writeProfile()));
-    if (options.training.exportTo.empty())
+    if (training.exportTo.empty())
       return Status();
     return runtime::train::exportTrained(*trainer, options.artifact,
-                                         options.training.exportTo);
+                                         training.exportTo);
   }
 
   static constexpr int64_t kProfiledSteps = 10;
   static constexpr int64_t kMeasuredSteps = 200; ///< by --calibrate
 
   const Options &options;
+  const TrainingOptions &training = options.training;
   Job &job;
   std::unique_ptr<const Model> model; ///< the plan that learns
   Profile profile;
