@@ -37,7 +37,6 @@
 #include "compiler/driver/Compile.h"
 #include "tools/partita-compile/Program.h"
 #include "tools/partita-run/Program.h"
-#include "tools/partita-run/measure/Spinning.h"
 
 #include "llvm/Support/raw_ostream.h"
 

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/CompareReference.h"
-
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/ComparisonReport.h"
 
 #include "runtime/io/Compare.h"

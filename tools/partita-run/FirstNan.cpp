@@ -4,8 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A run without NaN only pays for a look at its outputs. If they have NaN, the
+// step of the first one is computed once more, in a session that looks at every
+// instruction (SessionOptions.search).
+//
+//===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/FirstNan.h"
+#include "tools/partita-run/Run.h"
 
 #include "runtime/abi/Text.h"
 #include "runtime/base/NotFinite.h"

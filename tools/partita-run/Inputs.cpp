@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/Inputs.h"
-
 #include "tools/partita-run/CollectionFile.h"
+#include "tools/partita-run/Run.h"
 
 #include "runtime/base/NearestName.h"
+#include "runtime/feed/MadeUpInputs.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <algorithm>
@@ -141,8 +141,9 @@ Status readArchive(const Model &model, const Argument &argument,
   return Status();
 }
 
-} // namespace
-
+/// Reads the files of --input ("name=file" or "file"). One file without a name
+/// is for the input that no other file is for. The error for an unknown name
+/// suggests the nearest known one.
 Expected<InputTensors> readInputs(const Model &model,
                                   const std::vector<std::string> &arguments) {
   InputTensors inputs(model.inputs.size());
@@ -179,6 +180,7 @@ Expected<InputTensors> readInputs(const Model &model,
   return inputs;
 }
 
+/// Fails, with a list of names, if inputs have no tensor.
 Status checkComplete(const Model &model, const InputTensors &inputs) {
   std::string missing;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -189,6 +191,40 @@ Status checkComplete(const Model &model, const InputTensors &inputs) {
     return Status();
   return Status::error("these inputs are missing:" + missing +
                        "\n(--benchmark makes up what is missing)");
+}
+
+} // namespace
+
+Expected<PlanChoice::Choice> choosePlan(const Options &options,
+                                        const PlanChoice &plans) {
+  const std::vector<int64_t> largest(plans.sizesOfPlan(plans.largest()));
+  if (!options.dimensions.empty()) {
+    size_t plan = PARTITA_TRY(plans.find(options.dimensions));
+    return PlanChoice::Choice{plan, plans.sizesOfPlan(plan), false};
+  }
+  if (plans.planCount() == 1 || options.inputs.empty())
+    return PlanChoice::Choice{plans.largest(), largest, false};
+  InputTensors inputs =
+      PARTITA_TRY(readInputs(plans.model(plans.largest()), options.inputs));
+  return plans.choose(inputs);
+}
+
+Expected<InputTensors> prepareInputs(const Options &options,
+                                     const PlanChoice &plans,
+                                     const PlanChoice::Choice &choice,
+                                     Job &job) {
+  const Model &model = plans.model(choice.plan);
+  InputTensors inputs = PARTITA_TRY(readInputs(model, options.inputs));
+  for (size_t i = 0; choice.padded && i < inputs.size(); ++i)
+    if (std::optional<Tensor> &input = inputs[i])
+      input = PARTITA_TRY(plans.pad(choice, i, *input));
+  PARTITA_TRY(options.measures()
+                  ? makeUpMissing(model, model.microBatches, inputs)
+                  : checkComplete(model, inputs));
+  Feed feed = PARTITA_TRY(Feed::create(model, inputs, job.devices()));
+  if (!options.measures())
+    PARTITA_TRY(Collector::create(model, feed, job.devices()));
+  return inputs;
 }
 
 } // namespace partita::run

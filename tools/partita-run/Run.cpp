@@ -8,9 +8,6 @@
 #include "tools/partita-run/Run.h"
 
 #include "tools/cli/CommandLine.h"
-#include "tools/partita-run/CompareReference.h"
-#include "tools/partita-run/FirstNan.h"
-#include "tools/partita-run/Inputs.h"
 #include "tools/partita-run/show/Progress.h"
 #include "tools/partita-run/show/TensorSummary.h"
 
@@ -306,38 +303,6 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   context.metNan &= !kept;
   context.job.gatherOutputs(context.model, collector.results());
   return std::move(collector.results());
-}
-
-Expected<PlanChoice::Choice> choosePlan(const Options &options,
-                                        const PlanChoice &plans) {
-  const std::vector<int64_t> largest(plans.sizesOfPlan(plans.largest()));
-  if (!options.dimensions.empty()) {
-    size_t plan = PARTITA_TRY(plans.find(options.dimensions));
-    return PlanChoice::Choice{plan, plans.sizesOfPlan(plan), false};
-  }
-  if (plans.planCount() == 1 || options.inputs.empty())
-    return PlanChoice::Choice{plans.largest(), largest, false};
-  InputTensors inputs =
-      PARTITA_TRY(readInputs(plans.model(plans.largest()), options.inputs));
-  return plans.choose(inputs);
-}
-
-Expected<InputTensors> prepareInputs(const Options &options,
-                                     const PlanChoice &plans,
-                                     const PlanChoice::Choice &choice,
-                                     Job &job) {
-  const Model &model = plans.model(choice.plan);
-  InputTensors inputs = PARTITA_TRY(readInputs(model, options.inputs));
-  for (size_t i = 0; choice.padded && i < inputs.size(); ++i)
-    if (std::optional<Tensor> &input = inputs[i])
-      input = PARTITA_TRY(plans.pad(choice, i, *input));
-  PARTITA_TRY(options.measures()
-                  ? makeUpMissing(model, model.microBatches, inputs)
-                  : checkComplete(model, inputs));
-  Feed feed = PARTITA_TRY(Feed::create(model, inputs, job.devices()));
-  if (!options.measures())
-    PARTITA_TRY(Collector::create(model, feed, job.devices()));
-  return inputs;
 }
 
 /// Compares the outputs, writes them, or prints a summary. Returns the exit

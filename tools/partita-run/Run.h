@@ -104,6 +104,24 @@ runtime::Expected<InputTensors> prepareInputs(const Options &options,
 /// Returns the exit status.
 int runOnce(Context &context, const InputTensors &inputs);
 
+/// Compares outputs with the tensors of the same name in --compare: first inner
+/// values in the order of the model, then the model's own outputs. Prints the
+/// first tensor that differs, with its node; with --json all tensors. A
+/// reference may have another order of dimensions than the model (images
+/// channels-last), or another shape. It is then compared in the order that
+/// agrees best. Returns false if a tensor differs. Fails if the file cannot be
+/// read or names none of the outputs.
+runtime::Expected<bool>
+compareWithReference(const Options &options, const Model &model,
+                     const std::vector<runtime::Tensor> &outputs);
+
+/// Prints a remark on stderr if outputs have NaN, or if a step has met some
+/// (Context.metNan): which output and sample, and the input, the parameter or
+/// the op that it comes from. `outputs` are complete on process 0. All
+/// processes must call this at the same point.
+void remarkNan(Context &context, const InputTensors &inputs,
+               const std::vector<runtime::Tensor> &outputs);
+
 // The other modes of the program. They return the exit status.
 
 /// Runs --test-data. The test vectors are in the folder itself, or else in each

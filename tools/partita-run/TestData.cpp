@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/partita-run/CollectionFile.h"
-#include "tools/partita-run/FirstNan.h"
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/show/ComparisonReport.h"
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/partita-run/Program.h"
-#include "tools/partita-run/measure/Spinning.h"
 
 #include "runtime/heap/StepHeap.h"
 

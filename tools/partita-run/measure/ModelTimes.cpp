@@ -102,7 +102,9 @@ Expected<MachineSpeeds> readMachine(const Options &options, const Model &model,
   return machine;
 }
 
-std::map<uint64_t, WorkTime>
+/// The times of the work of a step, by key. Only steps whose own time is in the
+/// middle half count. So the times add up to about the median of a step.
+static std::map<uint64_t, WorkTime>
 collectWork(const Model &model, const std::vector<Profile::Event> &events,
             const std::vector<double> &stepNs) {
   const std::vector<bool> chosen = chooseSteps(stepNs);

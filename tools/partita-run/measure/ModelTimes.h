@@ -27,12 +27,6 @@ namespace partita::run {
 runtime::Expected<runtime::MachineSpeeds>
 readMachine(const Options &options, const Model &model, Job &job);
 
-/// The times of the work of a step, by key. Only steps whose own time is in the
-/// middle half count. So the times add up to about the median of a step.
-std::map<uint64_t, runtime::WorkTime>
-collectWork(const Model &model, const std::vector<Profile::Event> &events,
-            const std::vector<double> &stepNs);
-
 /// Adds the times of steps to the file, and says so.
 runtime::Status addTimes(const Options &options, const Model &model, Job &job,
                          const std::vector<Profile::Event> &events,
