@@ -30,20 +30,25 @@ namespace {
 /// Orders of more dimensions are too many to try.
 constexpr size_t kMostPermuted = 5;
 
+std::vector<int64_t> permuted(const std::vector<int64_t> &shape,
+                              const std::vector<int> &order) {
+  std::vector<int64_t> result;
+  for (int d : order)
+    result.push_back(shape[size_t(d)]);
+  return result;
+}
+
 /// The tensor with dimension `order[i]` at position i.
 Expected<Tensor> permute(const Tensor &tensor, const std::vector<int> &order) {
   const size_t rank = order.size();
-  std::vector<int64_t> shape(rank), strides(rank);
   int64_t stride = 1;
   std::vector<int64_t> old(rank);
   for (size_t d = rank; d-- > 0;) {
     old[d] = stride;
     stride *= tensor.shape()[d];
   }
-  for (size_t d = 0; d < rank; ++d) {
-    shape[d] = tensor.shape()[size_t(order[d])];
-    strides[d] = old[size_t(order[d])];
-  }
+  const std::vector<int64_t> shape = permuted(tensor.shape(), order),
+                             strides = permuted(old, order);
   Tensor made = PARTITA_TRY(Tensor::allocate(tensor.dtype(), shape));
   const int64_t size = runtime::elementBytes(tensor.dtype());
   std::vector<int64_t> at(rank, 0);
@@ -59,14 +64,6 @@ Expected<Tensor> permute(const Tensor &tensor, const std::vector<int> &order) {
     }
   }
   return made;
-}
-
-std::vector<int64_t> permuted(const std::vector<int64_t> &shape,
-                              const std::vector<int> &order) {
-  std::vector<int64_t> result;
-  for (int d : order)
-    result.push_back(shape[size_t(d)]);
-  return result;
 }
 
 /// Halves as f32, in which a CPU computes inner tensors of halves. Other

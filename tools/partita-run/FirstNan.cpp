@@ -141,8 +141,7 @@ public:
     feed->fill(step, binding);
     for (std::vector<uint8_t> &output : outputs)
       binding.outputs.push_back(output.data());
-    if (runtime::Status status = session->run(binding); !status.ok())
-      context.job.fail(status);
+    context.job.require(session->run(binding));
     std::vector<NanOrigin> found = session->nanOrigins();
     if (micro_batch)
       std::erase_if(found, [&](const NanOrigin &origin) {

@@ -245,9 +245,7 @@ bool Job::allWell(const Status &status) {
 bool Job::allLoaded(bool ok) {
   if (!impl->mpi)
     return ok;
-  Expected<int> failed = impl->mpi->firstFailed(ok);
-  require(failed.status());
-  return *failed < 0;
+  return require(impl->mpi->firstFailed(ok)) < 0;
 }
 
 void Job::fail(const Status &status) {
@@ -266,9 +264,7 @@ void Job::fail(const Status &status) {
 Status Job::agree(const Status &mine) {
   if (!impl->mpi)
     return mine;
-  Expected<int> failed = impl->mpi->firstFailed(mine.ok());
-  require(failed.status());
-  const int from = *failed;
+  const int from = require(impl->mpi->firstFailed(mine.ok()));
   if (from < 0)
     return Status();
   struct {
@@ -302,12 +298,11 @@ Status Job::requireSame(const std::string &what, const std::string &text) {
   uint64_t hash = text.size();
   for (char each : text)
     hash = combine(hash, uint64_t(uint8_t(each)));
-  Expected<int> other = impl->mpi->firstOther(hash);
-  require(other.status());
-  return *other < 0 ? Status()
-                    : Status::error("process " + std::to_string(*other) +
-                                    " has other " + what +
-                                    " than process 0: all must have the same");
+  const int other = require(impl->mpi->firstOther(hash));
+  return other < 0 ? Status()
+                   : Status::error("process " + std::to_string(other) +
+                                   " has other " + what +
+                                   " than process 0: all must have the same");
 }
 
 void Job::join(std::span<uint8_t> bytes) {
@@ -370,9 +365,7 @@ void Job::gatherOutputs(const Model &model,
 std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
   if (!impl->mpi)
     return {std::vector<uint8_t>(bytes.begin(), bytes.end())};
-  Expected<std::vector<std::vector<uint8_t>>> parts = impl->mpi->gather(bytes);
-  require(parts.status());
-  return std::move(*parts);
+  return require(impl->mpi->gather(bytes));
 }
 
 #else
@@ -448,11 +441,6 @@ void Job::stopOnSignals() {
 
 bool Job::stopAsked() const {
   return distributed() ? stopping : signalled != 0;
-}
-
-void Job::require(const Status &status) {
-  if (!status.ok())
-    fail(status);
 }
 
 } // namespace partita::run

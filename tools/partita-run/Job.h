@@ -92,6 +92,15 @@ public:
   [[noreturn]] void abandon(const runtime::Status &status) override {
     fail(status);
   }
+  /// The same if it is an error; otherwise returns the value.
+  void require(const runtime::Status &status) {
+    if (!status.ok())
+      fail(status);
+  }
+  template <typename T> T require(runtime::Expected<T> made) {
+    require(made.status());
+    return std::move(*made);
+  }
 
   /// Success if all processes pass success. Otherwise the error of the lowest
   /// that has one, in all of them; of another process than 0, it says which.
@@ -123,7 +132,6 @@ public:
 
 private:
   explicit Job(const Options &options);
-  void require(const runtime::Status &status);
   runtime::Status dealGpus(const Model &model);
   const Options &options;
   size_t trained = 0; ///< plans of a trainer that have a communicator

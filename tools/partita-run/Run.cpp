@@ -255,10 +255,9 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
     feed.fill(step, binding);
     collector.bind(step, binding.micro_batches, binding);
     auto begin = std::chrono::steady_clock::now();
-    Expected<uint64_t> ticket = context.session->submit(binding);
-    if (!ticket)
-      context.job.fail(ticket.status());
-    underWay.push_back({step, binding.micro_batches, *ticket, begin});
+    const uint64_t ticket =
+        context.job.require(context.session->submit(binding));
+    underWay.push_back({step, binding.micro_batches, ticket, begin});
   }
   while (!underWay.empty())
     finishFirst();
@@ -274,16 +273,13 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
       Collector::create(context.model, feed, context.job.devices()));
   // A search for NaN puts its session in the place of the one before.
   if (!context.session && !context.embedded)
-    if (Status status = load(context); !status.ok())
-      context.job.fail(status);
+    context.job.require(load(context));
   const bool kept = keepsNan(context);
   Progress progress("running", feed.steps(),
                     showProgress && context.job.root());
   if (context.embedded) {
-    if (Status status = context.embedded->run(inputs, feed.samples(),
-                                              collector.results(), progress);
-        !status.ok())
-      context.job.fail(status);
+    context.job.require(context.embedded->run(inputs, feed.samples(),
+                                              collector.results(), progress));
   } else {
     runSteps(context, feed, collector, progress);
   }
@@ -292,11 +288,8 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     Options strict = context.options;
     strict.strictNan = true;
     context.session.reset();
-    Expected<std::unique_ptr<Session>> session =
-        loadSession(strict, context.model, context.job);
-    if (!session)
-      context.job.fail(session.status());
-    context.session = std::move(*session);
+    context.session =
+        context.job.require(loadSession(strict, context.model, context.job));
     runSteps(context, feed, collector, progress);
   }
   // Code that keeps NaN does not tell that it met some.

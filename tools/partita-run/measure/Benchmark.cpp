@@ -66,12 +66,10 @@ std::vector<DeviceMemory> measureMemory(Context &context,
                                         const StepBinding &binding) {
   std::vector<DeviceMemory> mine = context.session->memory();
   context.session.reset();
-  Expected<std::unique_ptr<runtime::Session>> session = loadSession(
-      context.options, context.model, context.job, /*measure=*/true);
-  Status status = session ? (*session)->run(binding) : session.status();
-  if (!status.ok())
-    context.job.fail(status);
-  const std::vector<DeviceMemory> measured = (*session)->memory();
+  const auto session = context.job.require(loadSession(
+      context.options, context.model, context.job, /*measure=*/true));
+  context.job.require(session->run(binding));
+  const std::vector<DeviceMemory> measured = session->memory();
   for (size_t d = 0; d < mine.size(); ++d)
     mine[d].arena_touched = measured[d].arena_touched;
   const std::vector<std::vector<uint8_t>> parts =
@@ -240,13 +238,10 @@ WholeStep::WholeStep(Context &context, Feed &feed) {
   feed.fillWhole(binding);
   for (const Port &port : context.model.outputs) {
     const bool used = port.usedBy(context.job.devices());
-    Expected<runtime::Arena> bytes = runtime::Arena::map(
+    outputs.push_back(context.job.require(runtime::Arena::map(
         used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
-        "outputs");
-    if (!bytes)
-      context.job.fail(bytes.status());
-    binding.outputs.push_back(bytes->data());
-    outputs.push_back(std::move(*bytes));
+        "outputs")));
+    binding.outputs.push_back(outputs.back().data());
   }
 }
 
@@ -268,8 +263,7 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
     Status status = context.session->run(binding);
     std::chrono::duration<double, std::nano> wall =
         std::chrono::steady_clock::now() - begin;
-    if (!status.ok())
-      context.job.fail(status);
+    context.job.require(status);
     if (i >= options.warmup)
       elapsed += wall.count();
     const double done = measuredPart(options, context.job, i + 1, elapsed);
@@ -323,8 +317,7 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
   for (int64_t i = 0; i < std::max(std::min(steps, kMost), sequences); ++i) {
     runtime::StepBinding &binding = whole[size_t(i) % whole.size()]->binding;
     binding.sequence = int(i % sequences);
-    if (Status status = context.session->run(binding); !status.ok())
-      context.job.fail(status);
+    context.job.require(context.session->run(binding));
   }
   std::array<uint64_t, size_t(kMost)> tickets = {};
   context.job.barrier();
@@ -332,16 +325,12 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
   for (int64_t i = 0; i < steps + kMost; ++i) {
     uint64_t &ticket = tickets[size_t(i % kMost)];
     if (i >= kMost && i - kMost < steps)
-      if (Status status = context.session->wait(ticket); !status.ok())
-        context.job.fail(status);
+      context.job.require(context.session->wait(ticket));
     if (i >= steps)
       continue;
     runtime::StepBinding &binding = whole[size_t(i % kMost)]->binding;
     binding.sequence = int(i % sequences);
-    Expected<uint64_t> next = context.session->submit(binding);
-    if (!next)
-      context.job.fail(next.status());
-    ticket = *next;
+    ticket = context.job.require(context.session->submit(binding));
   }
   std::chrono::duration<double, std::nano> wall =
       std::chrono::steady_clock::now() - begin;

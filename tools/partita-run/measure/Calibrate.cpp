@@ -25,6 +25,17 @@ using runtime::Status;
 
 namespace {
 
+/// The sorted values of a table; none if the team has no such table.
+std::vector<double> valuesOf(const runtime::TeamSpeeds &team,
+                             const std::string &table) {
+  std::vector<double> values;
+  for (const RateTable &each : team.tables)
+    if (each.name == table && values.empty())
+      values = each.values;
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
 /// Least, median and largest value of every table, a column a team.
 std::string speedsText(const MachineSpeeds &machine) {
   std::string text = machine.cpu + ", " + countOf(machine.cores, "core") +
@@ -40,13 +51,7 @@ std::string speedsText(const MachineSpeeds &machine) {
   for (const RateTable &first : machine.teams[0].tables) {
     std::vector<std::string> row = {first.name, first.unit};
     for (const runtime::TeamSpeeds &team : machine.teams) {
-      auto found = std::find_if(
-          team.tables.begin(), team.tables.end(),
-          [&](const RateTable &t) { return t.name == first.name; });
-      std::vector<double> values;
-      if (found != team.tables.end())
-        values = found->values;
-      std::sort(values.begin(), values.end());
+      const std::vector<double> values = valuesOf(team, first.name);
       if (values.size() < 2) {
         row.insert(row.end(),
                    {"", values.empty() ? "" : numberText(values[0]), ""});
@@ -98,13 +103,8 @@ std::string devicesText(const MachineSpeeds &machine) {
 }
 
 double medianOf(const runtime::TeamSpeeds &team, const char *table) {
-  for (const RateTable &each : team.tables)
-    if (each.name == table && !each.values.empty()) {
-      std::vector<double> values = each.values;
-      std::sort(values.begin(), values.end());
-      return values[values.size() / 2];
-    }
-  return 0;
+  const std::vector<double> values = valuesOf(team, table);
+  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 /// Whether a team of more threads is not faster where it should be by far: some

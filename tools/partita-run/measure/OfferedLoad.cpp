@@ -246,16 +246,12 @@ int runOfferedLoad(const Options &options, const Model &model, Job &job,
   const std::vector<std::vector<Tensor>> samples = cutSamples(model, inputs);
   if (samples.empty())
     job.fail(Status::error("there is no memory for samples"));
-  Expected<std::unique_ptr<Stream>> stream =
-      Stream::create(model, sessionOptions(options, model, job),
-                     {.delay_s = options.batchDelay / 1e3});
-  if (!stream)
-    job.fail(stream.status());
-  Expected<Load> load = Offer(options, **stream, samples).run(seconds);
-  if (!load)
-    job.fail(load.status());
-  std::sort(load->latencies.begin(), load->latencies.end());
-  (options.json ? printLoadAsJson : printLoadAsText)(options, model, *load,
+  const auto stream =
+      job.require(Stream::create(model, sessionOptions(options, model, job),
+                                 {.delay_s = options.batchDelay / 1e3}));
+  Load load = job.require(Offer(options, *stream, samples).run(seconds));
+  std::sort(load.latencies.begin(), load.latencies.end());
+  (options.json ? printLoadAsJson : printLoadAsText)(options, model, load,
                                                      seconds);
   return 0;
 }
