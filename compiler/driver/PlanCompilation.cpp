@@ -7,6 +7,7 @@
 
 #include "compiler/driver/PlanCompilation.h"
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/driver/CheckOptions.h"
 #include "compiler/driver/ImportPlan.h"
 #include "compiler/driver/Timing.h"
