@@ -44,13 +44,14 @@ struct Experiment {
   size_t table, value;
   /// Runs the work and returns the value. Fails where the library refuses.
   std::function<Expected<double>(double budget)> measure;
+  std::vector<double> samples = {};
 };
 
 /// All that is measured with one team.
 class TeamCalibration {
 public:
-  TeamCalibration(int threads, std::vector<int> cores)
-      : cores(std::move(cores)), team(threads, this->cores) {
+  TeamCalibration(int threads, const std::vector<int> &cores)
+      : team(threads, cores) {
     speeds.threads = threads;
   }
 
@@ -68,26 +69,23 @@ public:
     addOthers();
     addLoops();
     addMemory();
-    samples.resize(experiments.size());
     return Status();
   }
 
   int count() const { return int(experiments.size()); }
 
   Status pass(double budget, const std::function<void()> &step) {
-    for (size_t i = 0; i < experiments.size(); ++i) {
-      double value = PARTITA_TRY(experiments[i].measure(budget));
-      samples[i].push_back(value);
+    for (Experiment &each : experiments) {
+      each.samples.push_back(PARTITA_TRY(each.measure(budget)));
       step();
     }
     return Status();
   }
 
   TeamSpeeds finish() {
-    for (size_t i = 0; i < experiments.size(); ++i) {
-      std::sort(samples[i].begin(), samples[i].end());
-      speeds.tables[experiments[i].table].values[experiments[i].value] =
-          samples[i][samples[i].size() / 2];
+    for (auto &[table, value, measure, samples] : experiments) {
+      std::sort(samples.begin(), samples.end());
+      speeds.tables[table].values[value] = samples[samples.size() / 2];
     }
     for (RateTable &table : speeds.tables)
       if (table.name != key::kCold && table.name != key::kEviction)
@@ -432,7 +430,6 @@ private:
            (kColdSide * kColdSide * 4 / 1024);
   }
 
-  std::vector<int> cores;
   ThreadTeam team;
   const Loops &loops = getLoops();
   TeamSpeeds speeds;
@@ -440,7 +437,6 @@ private:
   std::span<float> space;
   float *weights = nullptr;
   std::vector<Experiment> experiments;
-  std::vector<std::vector<double>> samples; ///< by experiment
   std::vector<std::unique_ptr<CallProbe>> packed, evicting;
   int64_t packedRows = 0;
   double warm = 0;
@@ -576,14 +572,13 @@ private:
       failed = true;
     barrier.arrive_and_wait();
     for (int round = 0; round < kRounds && !failed; ++round) {
-      Contention now;
-      now.compute = getRatio(index, team, &TeamCalibration::compute);
-      now.memory = getRatio(index, team, &TeamCalibration::read);
-      double ns = getTime(index, team, &TeamCalibration::readCached);
+      const double computing = getRatio(index, team, &TeamCalibration::compute),
+                   reading = getRatio(index, team, &TeamCalibration::read),
+                   ns = getTime(index, team, &TeamCalibration::readCached);
       if (index > 0)
         continue;
-      compute.push_back(std::max(now.compute, 1.0));
-      memory.push_back(std::max(now.memory, 1.0));
+      compute.push_back(std::max(computing, 1.0));
+      memory.push_back(std::max(reading, 1.0));
       cache.push_back(
           std::clamp(reads.bytesReadAt(TeamCalibration::kCached / ns) /
                          TeamCalibration::kCached,
@@ -684,21 +679,16 @@ Expected<MachineSpeeds> calibrate(const CalibrateOptions &options) {
     if (!failure.ok())
       return failure;
     TeamSpeeds &speeds = machine.teams.back();
-    RateTable compute(key::kContentionCompute, "times as long"),
-        memory(key::kContentionMemory, "times as long"),
-        cache(key::kContentionCache, "devices");
-    compute.values[0] = memory.values[0] = cache.values[0] = 1;
+    Contention found;
     if (const int count = machine.cores / size; count > 1) {
-      Contention contention =
-          ConcurrentTeams(count, size, cores).measure(speeds);
-      compute.values[0] = contention.compute;
-      memory.values[0] = contention.memory;
-      cache.values[0] = contention.cache;
+      found = ConcurrentTeams(count, size, cores).measure(speeds);
       measureTransfers(cores, speeds);
     }
-    speeds.tables.push_back(std::move(compute));
-    speeds.tables.push_back(std::move(memory));
-    speeds.tables.push_back(std::move(cache));
+    for (auto [name, unit, value] :
+         {std::tuple(key::kContentionCompute, "times as long", found.compute),
+          std::tuple(key::kContentionMemory, "times as long", found.memory),
+          std::tuple(key::kContentionCache, "devices", found.cache)})
+      speeds.tables.emplace_back(name, unit).values[0] = value;
   }
   for (const DeviceType &type : getDeviceTypes()) {
     if (!type.measure)
