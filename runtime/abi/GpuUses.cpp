@@ -12,52 +12,39 @@
 namespace partita::abi {
 namespace {
 
-class Uses {
-public:
-  explicit Uses(const Plan &plan) : plan(plan) {}
+template <typename List, typename Fn> void each(const List *list, Fn fn) {
+  for (unsigned i = 0; list && i < list->size(); ++i)
+    fn(*list->Get(i));
+}
 
-  std::string run() {
-    each(plan.kernels(), [&](const Kernel &kernel) {
-      const Launch *launch = kernel.launch();
-      if (!launch)
-        return;
-      uses += "kernel ";
-      uses += kernel.name() ? kernel.name()->str() : "";
-      if (const auto *blocks = launch->blocks())
-        for (int size : *blocks)
-          say(size);
-      say(launch->threads());
-      say(launch->shared_bytes());
-      uses += '\n';
-    });
-    each(plan.programs(), [&](const Program &program) {
-      say(program, program.load());
-      each(program.units(),
-           [&](const Unit &unit) { say(program, unit.instructions()); });
-    });
-    return std::move(uses);
-  }
+/// Null: there is no such entry.
+template <typename List>
+auto at(const List *list, int64_t index) -> decltype(list->Get(0)) {
+  return list && index >= 0 && index < int64_t(list->size())
+             ? list->Get(static_cast<unsigned>(index))
+             : nullptr;
+}
 
-private:
-  template <typename List, typename Fn>
-  static void each(const List *list, Fn fn) {
-    for (unsigned i = 0; list && i < list->size(); ++i)
-      fn(*list->Get(i));
-  }
+} // namespace
 
-  /// Null: there is no such entry.
-  template <typename List>
-  static auto at(const List *list, int64_t index) -> decltype(list->Get(0)) {
-    return list && index >= 0 && index < int64_t(list->size())
-               ? list->Get(static_cast<unsigned>(index))
-               : nullptr;
-  }
-
-  void say(int64_t number) { uses += ' ' + std::to_string(number); }
-
-  template <typename List>
-  void say(const Program &program, const List *instructions) {
-    each(instructions, [&](const Instruction &instruction) {
+std::string gpuUses(const Plan &plan) {
+  std::string uses;
+  auto say = [&](int64_t number) { uses += ' ' + std::to_string(number); };
+  each(plan.kernels(), [&](const Kernel &kernel) {
+    const Launch *launch = kernel.launch();
+    if (!launch)
+      return;
+    uses += "kernel ";
+    uses += kernel.name() ? kernel.name()->str() : "";
+    if (const auto *blocks = launch->blocks())
+      for (int size : *blocks)
+        say(size);
+    say(launch->threads());
+    say(launch->shared_bytes());
+    uses += '\n';
+  });
+  each(plan.programs(), [&](const Program &program) {
+    auto sayUse = [&](const Instruction &instruction) {
       const Dispatch *dispatch = instruction.work_as_Dispatch();
       const Kernel *kernel =
           dispatch ? at(plan.kernels(), dispatch->kernel()) : nullptr;
@@ -72,15 +59,12 @@ private:
           say(slot ? slot->bytes() : -1);
         }
       uses += '\n';
-    });
-  }
-
-  const Plan &plan;
-  std::string uses;
-};
-
-} // namespace
-
-std::string gpuUses(const Plan &plan) { return Uses(plan).run(); }
+    };
+    each(program.load(), sayUse);
+    each(program.units(),
+         [&](const Unit &unit) { each(unit.instructions(), sayUse); });
+  });
+  return uses;
+}
 
 } // namespace partita::abi

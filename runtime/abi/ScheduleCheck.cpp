@@ -658,17 +658,16 @@ private:
     // Sums that it has read, with them all that it has made of them.
     std::map<int, std::set<int>> made;
     auto readsOneOf = [&](int i, const std::set<int> &slots) {
-      return std::any_of(
-          unit[i].reads.begin(), unit[i].reads.end(),
-          [&](const CheckedUse &use) { return slots.count(use.slot) != 0; });
+      return std::ranges::any_of(unit[i].reads, [&](const CheckedUse &use) {
+        return slots.count(use.slot) != 0;
+      });
     };
     auto hasRead = [&](const CheckedUse &use) {
       const int64_t address = addressOf(use.slot, micro_batch);
-      return std::any_of(
-          summary.reads.begin(), summary.reads.end(), [&](const Use &read) {
-            return read.slot == use.slot && read.begin <= address + use.begin &&
-                   address + use.end <= read.end;
-          });
+      return std::ranges::any_of(summary.reads, [&](const Use &read) {
+        return read.slot == use.slot && read.begin <= address + use.begin &&
+               address + use.end <= read.end;
+      });
     };
     for (int i = 0; i < static_cast<int>(unit.size()); ++i) {
       int64_t address = 0;
