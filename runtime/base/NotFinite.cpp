@@ -15,10 +15,13 @@
 namespace partita::runtime {
 namespace {
 
-/// The first element whose bits without the sign are above `most`.
+/// The first element that is searched, by its bits without the sign: infinity
+/// lies just below NaN, in a format that has it.
 template <typename Bits>
-std::optional<int64_t> findAbove(Bits most, const uint8_t *data,
-                                 int64_t count) {
+std::optional<int64_t> findIn(Search search, Bits infinity, const uint8_t *data,
+                              int64_t count) {
+  const auto most =
+      static_cast<Bits>(infinity - (search == Search::not_finite));
   constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
   auto difference = [&](int64_t i) {
     Bits bits;
@@ -42,15 +45,6 @@ std::optional<int64_t> findAbove(Bits most, const uint8_t *data,
     if (difference(i) > kMagnitude)
       return i;
   return std::nullopt;
-}
-
-/// Infinity lies just below NaN, in a format that has it.
-template <typename Bits>
-std::optional<int64_t> findIn(Search search, Bits infinity, const uint8_t *data,
-                              int64_t count) {
-  return findAbove<Bits>(
-      static_cast<Bits>(infinity - (search == Search::not_finite)), data,
-      count);
 }
 
 } // namespace

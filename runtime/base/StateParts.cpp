@@ -57,9 +57,8 @@ int copiesOf(const abi::Plan &plan, const abi::State &state) {
 
 int sequenceStride(const abi::Plan &plan, const abi::Program &program) {
   int64_t period = 1;
-  for (int64_t i = 0; i < length(program.frames()); ++i)
-    period =
-        std::lcm(period, length(program.frames()->Get(unsigned(i))->copies()));
+  for (const abi::Frame &frame : each(program.frames()))
+    period = std::lcm(period, length(frame.copies()));
   return static_cast<int>((plan.micro_batches() + period - 1) / period *
                           period);
 }
@@ -106,8 +105,8 @@ int64_t stepBytes(const abi::Plan &plan, const abi::State &state) {
 
 std::vector<int64_t> shownStates(const abi::Plan &plan) {
   std::set<int64_t> places;
-  for (int64_t i = 0; i < length(plan.states()); ++i)
-    places.insert(plan.states()->Get(unsigned(i))->ring_place());
+  for (const abi::State &state : each(plan.states()))
+    places.insert(state.ring_place());
   std::vector<int64_t> shown;
   for (int64_t i = 0; i < length(plan.states()); ++i)
     if (!places.count(i))
