@@ -291,26 +291,23 @@ const std::vector<uint8_t *> *CpuDevice::copiesOf(const abi::Slot &slot) const {
 }
 
 Status CpuDevice::standInForCopies() {
-  auto standIn = [&](const std::vector<uint8_t *> &copies, int64_t bytes) {
-    if (copies.size() < 2)
-      return Status();
-    auto made = Arena::map(static_cast<size_t>(bytes), "addresses");
-    if (made)
-      copy_stand_ins.emplace(&copies, std::move(*made));
-    return made.status();
+  auto standIn = [&](const std::vector<uint8_t *> &copies,
+                     int64_t bytes) -> Status {
+    if (copies.size() > 1)
+      copy_stand_ins.emplace(
+          &copies, PARTITA_TRY(Arena::map(size_t(bytes), "addresses")));
+    return Status();
   };
-  Status status;
-  for (size_t i = 0; i < frames.size() && status.ok(); ++i)
-    status = standIn(frames[i], at(program.frames(), i).bytes());
-  for (size_t i = 0; i < states.size() && status.ok(); ++i)
-    status = standIn(states[i], partBytes(at(plan.states(), i)));
-  return status;
+  for (size_t i = 0; i < frames.size(); ++i)
+    PARTITA_TRY(standIn(frames[i], at(program.frames(), i).bytes()));
+  for (size_t i = 0; i < states.size(); ++i)
+    PARTITA_TRY(standIn(states[i], partBytes(at(plan.states(), i))));
+  return Status();
 }
 
-/// Of all tasks; `last_task` is the last one that has any.
+/// Of all tasks.
 CpuInstance::Addresses CpuDevice::findAddresses(CpuInstance &instance,
-                                                const Arena &stand_in,
-                                                size_t &last_task) {
+                                                const Arena &stand_in) {
   CpuInstance::Addresses found;
   auto visit = [&](AddressPlace place) {
     uint8_t *address = place.get();
@@ -322,26 +319,22 @@ CpuInstance::Addresses CpuDevice::findAddresses(CpuInstance &instance,
     const size_t before = found.places.size();
     instance.tasks[i]->visitAddresses(visit);
     if (found.places.size() > before)
-      last_task = i;
+      found.last_task = i;
   }
   return found;
 }
 
 void CpuDevice::findMovable(CpuInstance &instance) {
   for (auto &[slot, stand_in] : stand_ins) {
-    Instance::Movable movable;
-    movable.slot = slot;
-    CpuInstance::Addresses found =
-        findAddresses(instance, stand_in, movable.last_task);
+    CpuInstance::Addresses found = findAddresses(instance, stand_in);
     if (found.places.empty())
       continue;
     found.pointTo(this->slot(slot, 0));
-    instance.movables.push_back(movable);
+    instance.movables.push_back({slot, found.last_task});
     instance.addresses.push_back(std::move(found));
   }
   for (auto &[copies, stand_in] : copy_stand_ins) {
-    size_t last_task = 0;
-    CpuInstance::Addresses found = findAddresses(instance, stand_in, last_task);
+    CpuInstance::Addresses found = findAddresses(instance, stand_in);
     if (found.places.empty())
       continue;
     found.pointTo(copies->front());
@@ -690,20 +683,15 @@ DeviceMemory CpuDevice::memory() const {
 /// Read is what tasks point at, whatever a call makes of its operands (it may
 /// swap them), and what instructions use but for weights that were packed.
 void CpuDevice::releaseUnread() {
-  struct Range {
-    uintptr_t end;
-    bool read = false;
-  };
-  std::map<uintptr_t, Range> ranges;
-  for (auto [begin, end] : rangesOf([](abi::Space space) {
-         return space == abi::Space::weight || space == abi::Space::constant;
-       }))
-    ranges.emplace(begin, Range{end});
+  const ByteRanges ranges = rangesOf([](abi::Space space) {
+    return space == abi::Space::weight || space == abi::Space::constant;
+  });
+  std::set<uintptr_t> used; // by their begins
   auto read = [&](const uint8_t *data) {
     const auto address = reinterpret_cast<uintptr_t>(data);
     auto found = ranges.upper_bound(address);
-    if (found != ranges.begin() && address < std::prev(found)->second.end)
-      std::prev(found)->second.read = true;
+    if (found != ranges.begin() && address < std::prev(found)->second)
+      used.insert(std::prev(found)->first);
   };
   for (auto &instance : instances)
     if (instance)
@@ -727,13 +715,15 @@ void CpuDevice::releaseUnread() {
   for (int64_t i = 0; i < length(program.actions()); ++i)
     if (const int index = actionOf(program, i).slot; index >= 0)
       read(slot(index, 0));
-  for (const auto &[begin, range] : ranges)
-    if (range.read) {
-      parameters += range.end - begin;
-      share->markRead(reinterpret_cast<const uint8_t *>(begin));
-    } else if (!share->holds(reinterpret_cast<const uint8_t *>(begin))) {
-      releasePages(reinterpret_cast<const void *>(begin), range.end - begin);
+  for (auto [begin, end] : ranges) {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(begin);
+    if (used.count(begin)) {
+      parameters += end - begin;
+      share->markRead(bytes);
+    } else if (!share->holds(bytes)) {
+      releasePages(bytes, end - begin);
     }
+  }
 }
 
 namespace {

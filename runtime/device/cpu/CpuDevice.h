@@ -40,6 +40,7 @@ private:
   /// address.
   struct Addresses {
     std::vector<Place> places;
+    size_t last_task = 0; ///< that has one
     uint8_t *now = nullptr;
 
     void pointTo(uint8_t *address);
@@ -126,8 +127,7 @@ private:
   const std::vector<uint8_t *> *copiesOf(const abi::Slot &slot) const;
   Status standInForCopies();
   static CpuInstance::Addresses findAddresses(CpuInstance &instance,
-                                              const Arena &stand_in,
-                                              size_t &last_task);
+                                              const Arena &stand_in);
   void findMovable(CpuInstance &instance);
   void releasePacked(const abi::Call &call, Task &task);
   void releaseUnread();

@@ -138,17 +138,19 @@ Status checkKernelUses(const abi::Plan &plan,
 Expected<std::shared_ptr<const KernelLibrary>>
 KernelLibrary::load(const Artifact &artifact, int max_level) {
   std::shared_ptr<KernelLibrary> library(new KernelLibrary);
-  auto wrong = [&](const Status &status) {
-    return Status::error("'" + artifact.path() + "': " + status.message());
-  };
+  PARTITA_TRY(within("'" + artifact.path() + "': ",
+                     library->open(artifact, max_level)));
+  return std::shared_ptr<const KernelLibrary>(library);
+}
+
+Status KernelLibrary::open(const Artifact &artifact, int max_level) {
   const std::vector<ObjectSection> &objects = artifact.objects();
-  const auto *kernels = artifact.plan().kernels();
   // Those with a launch are for other devices of the plan.
   int own = 0;
-  for (const abi::Kernel &kernel : each(kernels))
+  for (const abi::Kernel &kernel : each(artifact.plan().kernels()))
     own += !kernel.launch();
   if (own == 0)
-    return std::shared_ptr<const KernelLibrary>(library);
+    return Status();
 
   int level = std::min(max_level, processorLevel());
   const ObjectSection *best = nullptr;
@@ -157,46 +159,41 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
         (!best || object.level > best->level))
       best = &object;
   if (!best)
-    return wrong(noLevel(objects, max_level));
+    return noLevel(objects, max_level);
 
-  auto file = inMemory(*best);
-  if (!file)
-    return wrong(file.status());
   // The descriptor stays open: the loader takes a library of the same path for
   // the same library, so no other may get this number meanwhile.
-  library->file = *file;
-  std::string path = "/proc/self/fd/" + std::to_string(*file);
-  library->handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char *why = library->handle ? nullptr : ::dlerror();
-  if (!library->handle)
-    return wrong(Status::error(
+  file = PARTITA_TRY(inMemory(*best));
+  std::string path = "/proc/self/fd/" + std::to_string(file);
+  handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char *why = handle ? nullptr : ::dlerror();
+  if (!handle)
+    return Status::error(
         "cannot load the artifact's kernels, " + std::to_string(best->bytes) +
         " bytes: " + (why ? why : "unknown reason") +
-        ": give the process more memory, or compile the model again"));
+        ": give the process more memory, or compile the model again");
   std::vector<const int64_t *> uses;
-  for (const abi::Kernel &kernel : each(kernels)) {
+  for (const abi::Kernel &kernel : each(artifact.plan().kernels())) {
     if (kernel.launch()) {
-      library->kernels.push_back(nullptr);
+      kernels.push_back(nullptr);
       uses.push_back(nullptr);
       continue;
     }
     const std::string name = text(kernel.name());
-    void *symbol = ::dlsym(library->handle, name.c_str());
+    void *symbol = ::dlsym(handle, name.c_str());
     if (!symbol)
-      return wrong(Status::error("the artifact's code has no kernel '" + name +
-                                 "': compile the model again"));
-    void *use = ::dlsym(library->handle, (name + "_use").c_str());
+      return Status::error("the artifact's code has no kernel '" + name +
+                           "': compile the model again");
+    void *use = ::dlsym(handle, (name + "_use").c_str());
     if (!use)
-      return wrong(
-          Status::error("the artifact's code does not say what its "
-                        "kernel '" +
-                        name + "' was compiled for: compile the model again"));
-    library->kernels.push_back(reinterpret_cast<partita_kernel_fn>(symbol));
+      return Status::error("the artifact's code does not say what its kernel "
+                           "'" +
+                           name +
+                           "' was compiled for: compile the model again");
+    kernels.push_back(reinterpret_cast<partita_kernel_fn>(symbol));
     uses.push_back(static_cast<const int64_t *>(use));
   }
-  if (Status status = checkKernelUses(artifact.plan(), uses); !status.ok())
-    return wrong(status);
-  return std::shared_ptr<const KernelLibrary>(library);
+  return checkKernelUses(artifact.plan(), uses);
 }
 
 KernelLibrary::~KernelLibrary() {

@@ -34,6 +34,8 @@ public:
 
 private:
   KernelLibrary() = default;
+  Status open(const Artifact &artifact, int max_level);
+
   void *handle = nullptr;
   int file = -1;
   std::vector<partita_kernel_fn> kernels;

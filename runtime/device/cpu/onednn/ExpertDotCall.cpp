@@ -57,8 +57,7 @@ public:
     list.fill(chosen);
     for (int64_t row = 0; row < shape.rows; ++row)
       if (!list.isHere(chosen[row]))
-        std::memset(result(row), 0,
-                    static_cast<size_t>(shape.columns) * sizeof(float));
+        std::memset(result(row), 0, floatBytes(shape.columns));
     setPartCount(list.size() * across.count());
     return ThreadProductTask::run();
   }
@@ -105,7 +104,6 @@ private:
     float *rows = worker.scratch(), *out = rows + tiles.rows * shape.depth,
           *unpacked = out + tiles.rows * tiles.step;
     const int32_t *of = list.order() + group.first;
-    const size_t bytes = static_cast<size_t>(depth) * sizeof(float);
     if (group.count <= most && isTransposed) {
       multiplyColumns({matrixOf(group.expert) + begin, depth, width,
                        shape.columns, x(of[0]), out});
@@ -122,9 +120,9 @@ private:
       const size_t number = 2 * static_cast<size_t>(height - kHeights) +
                             static_cast<size_t>(across.isLast(column));
       for (int64_t i = 0; i < group.count; ++i)
-        std::memcpy(rows + i * depth, x(of[i]), bytes);
+        std::memcpy(rows + i * depth, x(of[i]), floatBytes(depth));
       std::memset(rows + group.count * depth, 0,
-                  bytes * static_cast<size_t>(*height - group.count));
+                  floatBytes((*height - group.count) * depth));
       if (!isTransposed)
         functions.unpack(packedRows(call).from(row), 0, width, unpacked,
                          tiles.step);
@@ -134,8 +132,7 @@ private:
         return false;
     }
     for (int64_t i = 0; i < group.count; ++i)
-      std::memcpy(result(of[i]) + begin, out + i * width,
-                  static_cast<size_t>(width) * sizeof(float));
+      std::memcpy(result(of[i]) + begin, out + i * width, floatBytes(width));
     return true;
   }
 

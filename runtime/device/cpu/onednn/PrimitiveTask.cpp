@@ -19,27 +19,23 @@ namespace {
 
 using Kind = abi::PostOpKind;
 
-enum class Takes { none, alpha, both };
-
 /// What the library computes a post-op by.
 struct Function {
   dnnl_alg_kind_t algorithm = dnnl_alg_kind_undef;
   float alpha = 0, beta = 0;
-
-  Function(dnnl_alg_kind_t algorithm, Takes takes, const PostOperation &post)
-      : algorithm(algorithm), alpha(takes == Takes::none ? 0 : post.alpha),
-        beta(takes == Takes::both ? post.beta : 0) {}
 };
 
 Function functionOf(const PostOperation &post) {
+  const std::pair<float, float> none, alpha(post.alpha, 0),
+      both(post.alpha, post.beta);
   switch (post.kind) {
 #define PARTITA_POST_OP(name, algorithm, takes, fusion, nan)                   \
   case Kind::name:                                                             \
-    return Function(dnnl_##algorithm, Takes::takes, post);
+    return {dnnl_##algorithm, takes.first, takes.second};
 #include "runtime/device/cpu/onednn/rules/PostOps.def"
 #undef PARTITA_POST_OP
   }
-  return Function(dnnl_alg_kind_undef, Takes::none, post);
+  return {};
 }
 
 } // namespace
@@ -107,10 +103,8 @@ void PrimitiveTask::visitAddresses(const AddressVisitor &visit) {
     visit(memory.get());
 }
 
-Status makeAttributes(
-    const std::vector<PostOperation> &post_ops,
-    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
-    OwnedAttr &attr) {
+Status makeAttributes(const std::vector<PostOperation> &post_ops,
+                      const DescribeOperand &describe, OwnedAttr &attr) {
   OwnedPostOps ops;
   dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
   if (status == dnnl_success)
@@ -121,14 +115,14 @@ Status makeAttributes(
   for (const PostOperation &post : post_ops) {
     if (status != dnnl_success)
       break;
+    const Function function = functionOf(post);
     if (abi::isBinary(post.kind)) {
       dnnl_memory_desc_t desc = describe(post.operand);
-      status = dnnl_post_ops_append_binary(ops.get(),
-                                           functionOf(post).algorithm, &desc);
+      status =
+          dnnl_post_ops_append_binary(ops.get(), function.algorithm, &desc);
     } else if (post.kind == Kind::sum) {
       status = dnnl_post_ops_append_sum(ops.get(), 1.0f);
     } else {
-      const Function function = functionOf(post);
       status = dnnl_post_ops_append_eltwise(ops.get(), 1.0f, function.algorithm,
                                             function.alpha, function.beta);
     }
@@ -170,10 +164,9 @@ bool computesRightly(const OwnedPrimitiveDesc &desc,
                       });
 }
 
-void addPostOpArguments(
-    const std::vector<PostOperation> &post_ops,
-    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
-    std::vector<PrimitiveTask::Argument> &arguments) {
+void addPostOpArguments(const std::vector<PostOperation> &post_ops,
+                        const DescribeOperand &describe,
+                        std::vector<PrimitiveTask::Argument> &arguments) {
   for (size_t i = 0; i < post_ops.size(); ++i)
     if (abi::isBinary(post_ops[i].kind))
       arguments.push_back(
@@ -213,17 +206,17 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   PARTITA_TRY(makeAttributes({}, describe, attr));
   OwnedPrimitiveDesc made;
   dnnl_status_t status;
+  const Function function = functionOf(post);
   if (abi::isBinary(post.kind)) {
     dnnl_memory_desc_t other = describe(post.operand);
     dnnl_binary_desc_t op;
-    status = dnnl_binary_desc_init(&op, functionOf(post).algorithm, &desc,
-                                   &other, &desc);
+    status =
+        dnnl_binary_desc_init(&op, function.algorithm, &desc, &other, &desc);
     if (status == dnnl_success)
       status = context.choose(&op, attr, made);
     arguments.push_back({DNNL_ARG_SRC_0, desc, result.data});
     arguments.push_back({DNNL_ARG_SRC_1, other, post.operand.data});
   } else {
-    const Function function = functionOf(post);
     dnnl_eltwise_desc_t op;
     status = dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference,
                                             function.algorithm, &desc,

@@ -46,12 +46,13 @@ private:
   std::vector<std::vector<dnnl_exec_arg_t>> sets;
 };
 
+/// How an operand is described to the library.
+using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
+
 /// Makes the attributes that every primitive here has: user scratchpad, and the
-/// post-ops of the call. `describe` gives the descriptions of their operands.
-Status makeAttributes(
-    const std::vector<PostOperation> &post_ops,
-    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
-    OwnedAttr &attr);
+/// post-ops of the call, with their operands.
+Status makeAttributes(const std::vector<PostOperation> &post_ops,
+                      const DescribeOperand &describe, OwnedAttr &attr);
 
 /// Whether this implementation computes these post-ops correctly. Code without
 /// vectors makes 0 of the logistic function of NaN, and the reference code -0
@@ -60,11 +61,10 @@ Status makeAttributes(
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops);
 
-/// Adds the arguments of the binary post-ops. `describe` is as above.
-void addPostOpArguments(
-    const std::vector<PostOperation> &post_ops,
-    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
-    std::vector<PrimitiveTask::Argument> &arguments);
+/// Adds the arguments of the binary post-ops.
+void addPostOpArguments(const std::vector<PostOperation> &post_ops,
+                        const DescribeOperand &describe,
+                        std::vector<PrimitiveTask::Argument> &arguments);
 
 /// Chooses code for a matrix product without bias or post-ops, for the number
 /// of threads that this thread has now. `owner` names the task that has the
@@ -73,9 +73,6 @@ Status chooseProduct(OnednnContext &context, const dnnl_memory_desc_t &left,
                      const dnnl_memory_desc_t &right,
                      const dnnl_memory_desc_t &result, const char *owner,
                      bool adds, OwnedPrimitiveDesc &desc);
-
-/// How a result is described to the library.
-using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
 
 /// Makes a call with these post-ops fused. Sets `slow` if the library would
 /// compute it with its unoptimised reference code.

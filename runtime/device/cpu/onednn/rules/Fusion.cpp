@@ -98,26 +98,12 @@ bool mayFuse(CallKind call, PostOpKind kind, OperandForm form) {
   const bool product = call == CallKind::dot;
   if (!product && call != CallKind::conv)
     return false;
-  switch (getInfo(kind).fusion) {
-  case Fusion::never:
-    return false;
-  case Fusion::always:
-    return true;
-  case Fusion::by_form:
-    break;
-  }
-  switch (form) {
-  case OperandForm::one:
-  case OperandForm::channel:
-  case OperandForm::whole:
-    return true;
-  case OperandForm::row:
-  case OperandForm::broadcast:
-    return product;
-  case OperandForm::other:
-    return false;
-  }
-  return false;
+  const Fusion fusion = getInfo(kind).fusion;
+  if (fusion != Fusion::by_form)
+    return fusion == Fusion::always;
+  const bool ofProducts =
+      form == OperandForm::row || form == OperandForm::broadcast;
+  return form != OperandForm::other && (product || !ofProducts);
 }
 
 bool mayFollow(PostOpKind first, PostOpKind second) {

@@ -218,10 +218,6 @@ int64_t tiles(const WindowedImages &shape, int64_t side) {
                                    roundUp(shape.width, side) / side));
 }
 
-bool mayHaveLargeTiles(const WindowedImages &shape) {
-  return winogradTileSide(shape) == 4;
-}
-
 int64_t filterBytes(const WindowedImages &shape, int64_t elements) {
   return times(times(kElement, elements),
                times(roundUp(shape.inputs, 16), roundUp(shape.outputs, 16)));
@@ -234,7 +230,7 @@ int64_t winogradTileSide(const WindowedImages &shape) {
 }
 
 int64_t winogradFilterRoom(const WindowedImages &shape) {
-  return filterBytes(shape, mayHaveLargeTiles(shape) ? kTransformed : 16);
+  return filterBytes(shape, winogradTileSide(shape) == 4 ? kTransformed : 16);
 }
 
 int64_t winogradRoom(const WindowedImages &shape) {
@@ -248,7 +244,7 @@ int64_t winogradRoom(const WindowedImages &shape) {
   int64_t scratch =
       times(16 * kElement * channels,
             std::min<int64_t>(times(2, tiles(shape, 2)), 256) + 16);
-  if (mayHaveLargeTiles(shape)) {
+  if (winogradTileSide(shape) == 4) {
     const int64_t all =
         times(kTransformed * kElement * channels, tiles(shape, 4));
     scratch =
