@@ -7,6 +7,7 @@
 
 #include "runtime/base/Elements.h"
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/cuda/cudnn/CallPlans.h"
 
 #include <bit>
 
@@ -133,10 +134,11 @@ Status CudaDevice::addEngine(CudaInstance &instance,
   wishes.cache = &dnn->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto task = PARTITA_TRY(
-      cudnn::EngineTask::prepare(dnn, std::make_unique<Plan>(dnn->api, more...),
-                                 rule, what, wishes, workspace));
-  instance.add(std::move(task), operands, label);
+  auto plan = std::make_unique<Plan>(dnn->api, more...);
+  PARTITA_TRY(plan->make(rule, wishes, cudnn::forDeviceOf(*dnn)));
+  instance.add(std::make_unique<cudnn::EngineTask>(dnn, std::move(plan), what,
+                                                   workspace),
+               operands, label);
   return Status();
 }
 

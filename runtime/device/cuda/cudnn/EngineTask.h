@@ -9,7 +9,7 @@
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINETASK_H
 
 #include "runtime/device/cuda/LibraryCall.h"
-#include "runtime/device/cuda/cudnn/CallPlans.h"
+#include "runtime/device/cuda/cudnn/EnginePlan.h"
 
 #include <memory>
 #include <utility>
@@ -30,17 +30,12 @@ EnginePlan::ForDevice forDeviceOf(const Library &library);
 /// The operands are those of the plan, in its order.
 class EngineTask final : public LibraryTask {
 public:
-  /// Chooses the engine of `plan`, which computes `rule`. `what`: the call, in
-  /// words. `workspace`: where it may be.
-  template <typename Plan, typename Rule>
-  static Expected<std::unique_ptr<LibraryTask>>
-  prepare(std::shared_ptr<Library> library, std::unique_ptr<Plan> plan,
-          const Rule &rule, const char *what, const EngineWishes &wishes,
-          DeviceAddress workspace) {
-    PARTITA_TRY(plan->make(rule, wishes, forDeviceOf(*library)));
-    return std::unique_ptr<LibraryTask>(
-        new EngineTask(std::move(library), std::move(plan), what, workspace));
-  }
+  /// `plan` has been made. `what`: the call, in words. `workspace`: where it
+  /// may be.
+  EngineTask(std::shared_ptr<Library> library, std::unique_ptr<EnginePlan> plan,
+             const char *what, DeviceAddress workspace)
+      : library(std::move(library)), plan(std::move(plan)), what(what),
+        workspace(workspace) {}
   ~EngineTask() override;
 
   Status bind(const DeviceAddress *operands) override;
@@ -48,11 +43,6 @@ public:
                  StreamHandle stream) const override;
 
 private:
-  EngineTask(std::shared_ptr<Library> library, std::unique_ptr<EnginePlan> plan,
-             const char *what, DeviceAddress workspace)
-      : library(std::move(library)), plan(std::move(plan)), what(what),
-        workspace(workspace) {}
-
   using Addresses = std::vector<DeviceAddress>;
 
   /// Null: the operands have never been bound.
