@@ -69,9 +69,8 @@ Expected<Format> elementFormat(const std::string &descr,
       format.check = isNarrow(*expected);
       return format;
     }
-    std::string text =
-        "it holds raw bytes ('" + descr + "'), as NumPy stores bfloat16";
-    text += " and float8";
+    const std::string text = "it holds raw bytes ('" + descr +
+                             "'), as NumPy stores bfloat16 and float8";
     if (expected)
       return Status::error(text + ", but " + dtypeName(*expected) +
                            " is needed");

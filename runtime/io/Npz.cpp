@@ -53,25 +53,22 @@ Expected<Archive> openArchive(const std::string &path) {
                        reason + ")");
 }
 
-/// The uncompressed bytes of an entry.
-Expected<Tensor> readEntry(zip_t *archive, const zip_stat_t &info,
-                           const std::string &where) {
+/// The uncompressed bytes of an entry. Messages of errors do not name it.
+Expected<Tensor> readEntry(zip_t *archive, const zip_stat_t &info) {
   if (info.encryption_method != ZIP_EM_NONE)
-    return Status::error("cannot read " + where + ": it is encrypted");
+    return Status::error("it is encrypted");
   if (info.comp_method != ZIP_CM_STORE && info.comp_method != ZIP_CM_DEFLATE)
-    return Status::error("cannot read " + where +
-                         ": its compression is not one that NumPy uses");
+    return Status::error("its compression is not one that NumPy uses");
   uint64_t most = info.comp_method == ZIP_CM_STORE
                       ? info.comp_size
                       : info.comp_size * kLargestRatio + 1024;
   if (info.size > most)
-    return Status::error("cannot read " + where + ": its size is impossible");
-  Tensor buffer = PARTITA_TRY(
-      within("cannot read " + where + ": ",
-             Tensor::allocate(abi::DType::u8, {int64_t(info.size)})));
+    return Status::error("its size is impossible");
+  Tensor buffer =
+      PARTITA_TRY(Tensor::allocate(abi::DType::u8, {int64_t(info.size)}));
   zip_file_t *file = zip_fopen_index(archive, info.index, 0);
   if (!file)
-    return Status::error("cannot read " + where + ": " + zip_strerror(archive));
+    return Status::error(zip_strerror(archive));
   uint64_t done = 0;
   int64_t got = 0;
   while (done < info.size && (got = zip_fread(file, buffer.mutableData() + done,
@@ -83,7 +80,7 @@ Expected<Tensor> readEntry(zip_t *archive, const zip_stat_t &info,
     got = zip_fread(file, &beyond, 1);
   zip_fclose(file);
   if (done != info.size || got != 0)
-    return Status::error("cannot read " + where + ": its data are damaged");
+    return Status::error("its data are damaged");
   return buffer;
 }
 
@@ -127,8 +124,8 @@ Expected<NamedTensor> readArray(zip_t *archive, const Entry &entry,
                                 const std::string &path,
                                 std::optional<abi::DType> expected) {
   const std::string where = "'" + entry.name + ".npy' in '" + path + "'";
-  auto entryBytes = std::make_shared<Tensor>(
-      PARTITA_TRY(readEntry(archive, entry.info, where)));
+  auto entryBytes = std::make_shared<Tensor>(PARTITA_TRY(
+      within("cannot read " + where + ": ", readEntry(archive, entry.info))));
   Tensor tensor =
       PARTITA_TRY(parseNpy({entryBytes->data(), size_t(entryBytes->bytes())},
                            entryBytes, where, expected));
