@@ -546,12 +546,13 @@ Status Executor::beginSequences(const StepBinding &binding) {
   for (int64_t i = 0; i < length(plan.states()); ++i) {
     const auto state = static_cast<int>(i);
     const abi::State &described = *plan.states()->Get(unsigned(i));
-    if (described.role() != abi::StateRole::carried || !hasState(state))
+    const int slot =
+        described.role() == abi::StateRole::carried ? slotOfState(state) : -1;
+    if (slot < 0)
       continue;
     const int sequences = plan.step_sequences();
     const size_t bytes =
-        static_cast<size_t>(at(program.slots(), slotOfState(state)).bytes()) /
-        static_cast<size_t>(sequences);
+        static_cast<size_t>(at(program.slots(), slot).bytes() / sequences);
     auto clear = [&](uint8_t *place) {
       if (!device->isHost())
         return device->queue().copyIn(place, zeros.data(), bytes);
