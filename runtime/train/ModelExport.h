@@ -18,6 +18,7 @@
 #include "runtime/train/Content.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct ModelPart {
   std::string file; ///< empty: the model itself; else a file of external data,
                     ///< relative to the model's folder
   uint64_t bytes = 0;
-  uint64_t hash = 0; ///< contentHash of the whole file
+  /// contentHash of the whole file; none: nobody knows what it was.
+  std::optional<uint64_t> hash;
 };
 
 /// Bytes that replace those of the original.

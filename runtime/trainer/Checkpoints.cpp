@@ -98,37 +98,30 @@ Checkpoints::accept(const Expected<Checkpoint> &checkpoint,
   return changesTo(*checkpoint, trainer);
 }
 
-Status Checkpoints::take(const Checkpoint &checkpoint,
-                         const std::vector<StateChange> &changes) {
-  Status status = agree(trainer.processes(), writeStates(trainer, changes));
-  if (status.ok())
-    trainer.goOnAfter(checkpoint.progress.step);
-  return status;
+/// `newest`: it is that of the folder, and what stands after it is damaged.
+Expected<Resumed> Checkpoints::goOn(const Expected<Checkpoint> &found,
+                                    uint64_t seed, bool newest) {
+  Processes *all = trainer.processes();
+  auto changes = accept(found, seed);
+  // Nothing is renamed while other processes still look for it.
+  PARTITA_TRY(agree(all, changes.status()));
+  Resumed resumed{found->progress, found->skipped};
+  if (newest)
+    PARTITA_TRY(agree(all, isFirst(all) ? setDamagedAside(found->progress.step,
+                                                          resumed.remarks)
+                                        : Status()));
+  PARTITA_TRY(agree(all, writeStates(trainer, *changes)));
+  trainer.goOnAfter(found->progress.step);
+  describeChanges(resumed.progress, seed, resumed.remarks);
+  return resumed;
 }
 
 Expected<Resumed> Checkpoints::resume(uint64_t seed) {
-  auto found = checkpoints.loadNewest(identity());
-  auto changes = accept(found, seed);
-  // Nothing is renamed while other processes still look for it.
-  PARTITA_TRY(agree(trainer.processes(), changes.status()));
-  Resumed resumed{found->progress, found->skipped};
-  Status aside;
-  if (isFirst(trainer.processes()))
-    aside = setDamagedAside(found->progress.step, resumed.remarks);
-  PARTITA_TRY(agree(trainer.processes(), aside));
-  PARTITA_TRY(take(*found, *changes));
-  describeChanges(resumed.progress, seed, resumed.remarks);
-  return resumed;
+  return goOn(checkpoints.loadNewest(identity()), seed, /*newest=*/true);
 }
 
 Expected<Resumed> Checkpoints::load(uint64_t seed) {
-  auto found = loadCheckpoint(folder, identity());
-  auto changes = accept(found, seed);
-  PARTITA_TRY(agree(trainer.processes(), changes.status()));
-  PARTITA_TRY(take(*found, *changes));
-  Resumed resumed{found->progress, {}};
-  describeChanges(resumed.progress, seed, resumed.remarks);
-  return resumed;
+  return goOn(loadCheckpoint(folder, identity()), seed, /*newest=*/false);
 }
 
 void Checkpoints::describeChanges(const Progress &found, uint64_t seed,

@@ -47,8 +47,8 @@ private:
   Identity identity() const;
   Expected<std::vector<StateChange>>
   accept(const Expected<Checkpoint> &checkpoint, uint64_t seed) const;
-  Status take(const Checkpoint &checkpoint,
-              const std::vector<StateChange> &changes);
+  Expected<Resumed> goOn(const Expected<Checkpoint> &found, uint64_t seed,
+                         bool newest);
   void describeChanges(const Progress &found, uint64_t seed,
                        std::vector<std::string> &remarks) const;
   Status setDamagedAside(int64_t newest, std::vector<std::string> &remarks);

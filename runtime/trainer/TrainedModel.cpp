@@ -9,36 +9,17 @@
 
 #include "runtime/abi/Text.h"
 #include "runtime/base/Slots.h"
-#include "runtime/train/ContentHash.h"
 #include "runtime/train/ModelExport.h"
 #include "runtime/train/Safetensors.h"
 #include "runtime/trainer/States.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <system_error>
 
 namespace partita::runtime::train {
 namespace {
-
-Expected<ModelPart> describeFile(const std::string &path,
-                                 const std::string &name) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return Status::error("cannot read '" + path + "'");
-  ContentHasher hasher;
-  ModelPart part{name, 0, 0};
-  std::vector<char> block(1 << 20);
-  while (in.read(block.data(), static_cast<std::streamsize>(block.size())),
-         in.gcount() > 0) {
-    hasher.add({reinterpret_cast<const uint8_t *>(block.data()),
-                static_cast<size_t>(in.gcount())});
-    part.bytes += static_cast<uint64_t>(in.gcount());
-  }
-  part.hash = hasher.hash();
-  return part;
-}
 
 /// The model that was compiled.
 std::filesystem::path modelOf(const Trainer &trainer,
@@ -101,13 +82,9 @@ Status writeTrained(const Trainer &trainer, StateReader &reader,
     patches.push_back(
         {file, static_cast<uint64_t>(state.model_offset()),
          Content(bytesOf(state), [&reader, i] { return reader.read(i); })});
-    bool isKnown = false;
-    for (const ModelPart &part : parts)
-      isKnown |= part.file == file;
-    if (isKnown)
-      continue;
-    parts.push_back(
-        PARTITA_TRY(describeFile((model.parent_path() / file).string(), file)));
+    if (std::none_of(parts.begin(), parts.end(),
+                     [&](const ModelPart &part) { return part.file == file; }))
+      parts.push_back({file, 0, std::nullopt});
   }
   return exportModel(model.string(), parts, patches, output);
 }

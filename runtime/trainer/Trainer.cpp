@@ -12,6 +12,7 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/device/SharedDevices.h"
+#include "runtime/io/DType.h"
 #include "runtime/io/Tensor.h"
 #include "runtime/session/NanSearch.h"
 #include "runtime/trainer/InputCheck.h"
@@ -105,10 +106,8 @@ struct Runner {
     if (!mine[static_cast<size_t>(micro_batch) % mine.size()])
       return 0;
     const Tensor &tensor = outputs[static_cast<size_t>(output)];
-    return tensor.dtype() == abi::DType::f64
-               ? reinterpret_cast<const double *>(tensor.data())[micro_batch]
-               : static_cast<double>(reinterpret_cast<const float *>(
-                     tensor.data())[micro_batch]);
+    return toDouble(tensor.dtype(),
+                    tensor.data() + micro_batch * elementBytes(tensor.dtype()));
   }
 };
 
