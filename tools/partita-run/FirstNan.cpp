@@ -18,7 +18,6 @@
 #include "runtime/feed/Feed.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace partita::run {
 
@@ -147,17 +146,11 @@ public:
       std::erase_if(found, [&](const NanOrigin &origin) {
         return origin.micro_batch != *micro_batch;
       });
-    const std::vector<std::vector<uint8_t>> all =
-        context.job.gather({reinterpret_cast<const uint8_t *>(found.data()),
-                            found.size() * sizeof(NanOrigin)});
     std::optional<NanOrigin> first;
-    for (const std::vector<uint8_t> &bytes : all) {
-      found.resize(bytes.size() / sizeof(NanOrigin));
-      if (!bytes.empty())
-        std::memcpy(found.data(), bytes.data(), bytes.size());
-      for (const NanOrigin &origin : found)
+    for (const std::vector<NanOrigin> &each :
+         context.job.gather<NanOrigin>(found))
+      for (const NanOrigin &origin : each)
         first = first ? std::min(*first, origin) : origin;
-    }
     return first;
   }
 

@@ -93,13 +93,6 @@ void onSignal(int number, siginfo_t *from, void *) {
 
 } // namespace
 
-int launchedProcesses() {
-  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char *value = std::getenv(name))
-      return std::atoi(value);
-  return 1;
-}
-
 struct Job::Impl {
 #ifdef PARTITA_WITH_MPI
   std::unique_ptr<runtime::mpi::Job> mpi;
@@ -128,10 +121,12 @@ Expected<std::unique_ptr<Job>> Job::start(const Options &options) {
   if (runtime::mpi::launched())
     job->impl->mpi = PARTITA_TRY(runtime::mpi::Job::start(options.timeout));
 #else
-  if (launchedProcesses() > 1)
-    return Status::error("this partita-run was built without MPI "
-                         "(PARTITA_MPI=OFF); run it without mpirun, with all "
-                         "devices in one process");
+  // What launchers say of how many processes they have started.
+  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char *value = std::getenv(name); value && std::atoi(value) > 1)
+      return Status::error("this partita-run was built without MPI "
+                           "(PARTITA_MPI=OFF); run it without mpirun, with "
+                           "all devices in one process");
 #endif
   return job;
 }
@@ -362,7 +357,8 @@ void Job::gatherOutputs(const Model &model,
   }
 }
 
-std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
+std::vector<std::vector<uint8_t>>
+Job::gatherBytes(std::span<const uint8_t> bytes) {
   if (!impl->mpi)
     return {std::vector<uint8_t>(bytes.begin(), bytes.end())};
   return require(impl->mpi->gather(bytes));
@@ -407,7 +403,8 @@ void Job::barrier() {}
 void Job::max(std::span<double>) {}
 void Job::sum(std::span<double>) {}
 void Job::gatherOutputs(const Model &, std::vector<runtime::Tensor> &) {}
-std::vector<std::vector<uint8_t>> Job::gather(std::span<const uint8_t> bytes) {
+std::vector<std::vector<uint8_t>>
+Job::gatherBytes(std::span<const uint8_t> bytes) {
   return {std::vector<uint8_t>(bytes.begin(), bytes.end())};
 }
 

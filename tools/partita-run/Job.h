@@ -21,6 +21,7 @@
 #include "runtime/trainer/Processes.h"
 #include "tools/partita-run/Options.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,9 +30,6 @@
 namespace partita::run {
 
 using namespace feed;
-
-/// How many processes a launcher says it started; 1 without a launcher.
-int launchedProcesses();
 
 class Job final : public runtime::train::Processes {
 public:
@@ -127,12 +125,25 @@ public:
   void sum(std::span<double> values);
   /// Brings each output from the process that stored it to process 0.
   void gatherOutputs(const Model &model, std::vector<runtime::Tensor> &outputs);
-  /// Gathers one entry per process on process 0.
-  std::vector<std::vector<uint8_t>> gather(std::span<const uint8_t> bytes);
+  /// The elements of each process, on process 0; nothing on the others. They
+  /// are copied as bytes.
+  template <typename T>
+  std::vector<std::vector<T>> gather(std::span<const T> elements) {
+    std::vector<std::vector<T>> all;
+    for (const std::vector<uint8_t> &bytes :
+         gatherBytes({reinterpret_cast<const uint8_t *>(elements.data()),
+                      elements.size_bytes()})) {
+      std::vector<T> &part = all.emplace_back(bytes.size() / sizeof(T));
+      std::copy_n(bytes.begin(), part.size() * sizeof(T),
+                  reinterpret_cast<uint8_t *>(part.data()));
+    }
+    return all;
+  }
 
 private:
   explicit Job(const Options &options);
   runtime::Status dealGpus(const Model &model);
+  std::vector<std::vector<uint8_t>> gatherBytes(std::span<const uint8_t> bytes);
   const Options &options;
   size_t trained = 0; ///< plans of a trainer that have a communicator
   std::vector<int> mine;

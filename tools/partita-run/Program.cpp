@@ -15,6 +15,7 @@
 #include "tools/partita-run/show/ProfileTable.h"
 
 #include "runtime/abi/DeviceKinds.h"
+#include "runtime/io/PendingFile.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <atomic>
@@ -124,7 +125,8 @@ int runMode(const Options &options, const PlanChoice &plans,
                stdout);
   Status written;
   if (!options.profile.empty() && job.root())
-    written = writeTrace(options.profile, model, std::move(events));
+    written = runtime::writeFile(options.profile,
+                                 traceText(model, std::move(events)));
   return job.allWell(written) ? 0 : 1;
 }
 

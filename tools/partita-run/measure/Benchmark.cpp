@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -72,18 +71,14 @@ std::vector<DeviceMemory> measureMemory(Context &context,
   const std::vector<DeviceMemory> measured = session->memory();
   for (size_t d = 0; d < mine.size(); ++d)
     mine[d].arena_touched = measured[d].arena_touched;
-  const std::vector<std::vector<uint8_t>> parts =
-      context.job.gather({reinterpret_cast<const uint8_t *>(mine.data()),
-                          mine.size() * sizeof(DeviceMemory)});
+  const auto parts = context.job.gather<DeviceMemory>(mine);
   if (!context.job.root())
     return {};
   std::vector<DeviceMemory> all(size_t(context.model.devices));
   for (size_t process = 0; process < parts.size(); ++process) {
-    const uint8_t *from = parts[process].data();
-    for (int device : context.job.devicesOf(int(process), context.model)) {
-      std::memcpy(&all[size_t(device)], from, sizeof(DeviceMemory));
-      from += sizeof(DeviceMemory);
-    }
+    const DeviceMemory *from = parts[process].data();
+    for (int device : context.job.devicesOf(int(process), context.model))
+      all[size_t(device)] = *from++;
   }
   return all;
 }
@@ -298,9 +293,8 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
   context.job.sum(result.busy);
   context.job.sum({&result.heap, 1});
   resident.peak = statusBytes("VmHWM");
-  for (const std::vector<uint8_t> &part : context.job.gather(
-           {reinterpret_cast<const uint8_t *>(&resident), sizeof resident}))
-    std::memcpy(&result.resident.emplace_back(), part.data(), sizeof resident);
+  for (const auto &part : context.job.gather<ResidentMemory>({&resident, 1}))
+    result.resident.push_back(part.front());
   return result;
 }
 

@@ -12,11 +12,9 @@
 #include "tools/partita-run/show/Waiting.h"
 
 #include "runtime/base/Programs.h"
-#include "runtime/io/PendingFile.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -322,25 +320,15 @@ std::vector<Profile::Event> Profile::gather(Job &job) const {
   const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                           std::chrono::steady_clock::now().time_since_epoch())
                           .count();
-  std::vector<uint8_t> mine(sizeof now + events.size() * sizeof(Event));
-  std::memcpy(mine.data(), &now, sizeof now);
-  if (!events.empty())
-    std::memcpy(mine.data() + sizeof now, events.data(),
-                events.size() * sizeof(Event));
-  std::vector<std::vector<uint8_t>> parts = job.gather(mine);
+  const std::vector<std::vector<int64_t>> clocks =
+      job.gather<int64_t>({&now, 1});
+  const std::vector<std::vector<Event>> parts = job.gather<Event>(events);
   std::vector<Event> all;
-  if (!job.root())
-    return all;
-  for (const std::vector<uint8_t> &part : parts) {
-    int64_t clock = 0;
-    std::memcpy(&clock, part.data(), sizeof clock);
-    int64_t shift = now - clock;
+  for (size_t process = 0; process < parts.size(); ++process) {
+    int64_t shift = now - clocks[process].front();
     if (shift < kSameClock && shift > -kSameClock)
       shift = 0;
-    for (size_t at = sizeof clock; at + sizeof(Event) <= part.size();
-         at += sizeof(Event)) {
-      Event item;
-      std::memcpy(&item, part.data() + at, sizeof item);
+    for (Event item : parts[process]) {
       item.event.begin_ns += shift;
       item.event.end_ns += shift;
       all.push_back(item);
@@ -357,11 +345,6 @@ Status checkFolderOf(const std::string &path) {
     return Status();
   return Status::error("cannot write '" + path + "': there is no folder '" +
                        parent.string() + "'");
-}
-
-Status writeTrace(const std::string &path, const Model &model,
-                  std::vector<Profile::Event> events) {
-  return runtime::writeFile(path, traceText(model, std::move(events)));
 }
 
 } // namespace partita::run

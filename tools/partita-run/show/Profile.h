@@ -53,10 +53,6 @@ private:
 /// An error if there is no folder for such a file. An empty path is none.
 runtime::Status checkFolderOf(const std::string &path);
 
-/// Writes the trace to a file beside `path`, then renames that file.
-runtime::Status writeTrace(const std::string &path, const Model &model,
-                           std::vector<Profile::Event> events);
-
 /// The name of the library call, or of the kernel.
 std::string kindOf(const Model &model, const abi::Instruction &instruction);
 

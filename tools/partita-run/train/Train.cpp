@@ -9,6 +9,7 @@
 #include "runtime/base/NearestName.h"
 #include "runtime/data/DataArgument.h"
 #include "runtime/data/Loader.h"
+#include "runtime/io/PendingFile.h"
 #include "runtime/train/EventFile.h"
 #include "runtime/train/TrainLog.h"
 #include "runtime/trainer/Checkpoints.h"
@@ -381,7 +382,8 @@ private:
       PARTITA_TRY(addTimes(options, *model, job, events, profile.stepNs()));
     return options.profile.empty()
                ? Status()
-               : writeTrace(options.profile, *model, std::move(events));
+               : runtime::writeFile(options.profile,
+                                    traceText(*model, std::move(events)));
   }
 
   /// Whether something is to be done after this step that is done after so
