@@ -165,7 +165,8 @@ CpuDevice::CpuDevice(const abi::Plan &plan, int index,
                      const std::vector<int> &cores)
     : plan(plan), index(index), device(*plan.devices()->Get(index)),
       program(programOf(plan, index)), weights(weights),
-      weights_are_mapped(weights_are_mapped), team(options.threads_per_device, cores),
+      weights_are_mapped(weights_are_mapped),
+      team(options.threads_per_device, cores),
       constant_places(static_cast<size_t>(length(program.slots()))),
       instances(static_cast<size_t>(length(program.units()))) {}
 
