@@ -8,6 +8,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "compiler/model/Decision.h"
+#include "compiler/model/NodeNames.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/support/Try.h"
