@@ -37,7 +37,7 @@ def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port i
 }
 def Plan_PortKindAttr : EnumAttr<Plan_Dialect, Plan_PortKind, "port_kind">;
 
-/// As integers are counted with, not as bits.
+/// Numbers and sizes; the getter of I64Attr gives unsigned ones.
 def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signless integer attribute">;
 
 def Plan_SpaceAttr : Plan_Enum<"Space", "space", "where the bytes of a slot lie">;
