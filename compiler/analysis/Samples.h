@@ -81,9 +81,10 @@ private:
   void visit(mlir::Operation *op);
   void visitReshape(nn::ReshapeOp op, DimPart part);
   void mix(mlir::Operation *op, const llvm::Twine &does);
+  static constexpr int kDepth = 256;
   /// Whether a value that no sample goes into is the same along a part of a
   /// dimension. Beyond some depth nothing is known.
-  bool isUniform(mlir::Value value, DimPart part, int depth = 256) const;
+  bool isUniform(mlir::Value value, DimPart part, int depth = kDepth) const;
   bool findUniform(mlir::Value value, DimPart part, int depth) const;
 
   const std::string what;

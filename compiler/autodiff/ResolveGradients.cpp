@@ -40,6 +40,7 @@ bool expandBefore(nn::GradientOp gradient,
   for (Operation &op : llvm::make_early_inc_range(*gradient->getBlock())) {
     if (&op == gradient)
       break;
+    // All ops that are expanded have one result.
     if (op.getNumResults() == 1 && active.contains(op.getResult(0)))
       found |= llvm::TypeSwitch<Operation *, bool>(&op)
                    .Case<nn::AttentionOp, nn::PackedDotOp, nn::RecurrentOp,

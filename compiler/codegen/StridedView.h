@@ -32,7 +32,7 @@ struct StridedView : nn::StridedLayout {
 
   /// The view of all of a tensor, dense and row-major.
   static StridedView dense(mlir::Value value);
-  /// The view by another layout, if there is one, of the same base.
+  /// The view of the same base by another layout; nothing for none.
   std::optional<StridedView>
   with(std::optional<nn::StridedLayout> layout) const;
   std::optional<StridedView> reshape(llvm::ArrayRef<int64_t> to) const;

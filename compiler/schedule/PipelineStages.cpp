@@ -47,7 +47,8 @@ bool isTrained(const ScheduleProblem &problem) {
       [](const ScheduleStage &stage) { return stage.phase == Phase::update; });
 }
 
-/// Whether each device has as many stages, where a placement puts them.
+/// Whether all devices have equally many stages, each where the placement puts
+/// it.
 static bool isPlaced(const Pipeline &pipeline, Placement placement) {
   const size_t p = pipeline.devices.size();
   if (p == 0 || pipeline.stages.size() % p != 0)

@@ -89,10 +89,18 @@ struct ScheduleProblem {
   /// The micro-batch of a stage's unit that has to do with another stage's unit
   /// on `microBatch`.
   int unitOf(int stage, int microBatch) const {
-    const Phase phase = stages[stage].phase;
-    return phase == Phase::prologue ? 0
-           : phase == Phase::update ? microBatches - 1
-                                    : microBatch;
+    switch (stages[stage].phase) {
+    case Phase::prologue:
+      return 0;
+    case Phase::forward:
+    case Phase::backward:
+    case Phase::input_gradients:
+    case Phase::weight_gradients:
+      break;
+    case Phase::update:
+      return microBatches - 1;
+    }
+    return microBatch;
   }
   /// The micro-batch of a value that units on `microBatch` have to do with.
   int versionOf(int value, int microBatch) const {
@@ -168,8 +176,8 @@ struct Schedule {
   std::string remark; ///< of UnitOrders
 };
 
-/// The programs that follow from orders. Values are borrowed
-/// wherever that does not make the predicted step longer.
+/// The programs that follow from orders. Values are borrowed wherever that does
+/// not make the predicted step longer.
 Schedule buildSchedule(const ScheduleProblem &problem,
                        const UnitOrders &orders);
 

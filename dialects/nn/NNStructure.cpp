@@ -144,6 +144,9 @@ LogicalResult ClusterOp::verify() {
 static CostKind heavier(CostKind a, CostKind b) {
   if (a == CostKind::none || b == CostKind::none)
     return a == CostKind::none ? b : a;
+  static_assert(CostKind::movement < CostKind::pointwise &&
+                CostKind::pointwise < CostKind::reduction &&
+                CostKind::reduction < CostKind::dot);
   return std::min(b, CostKind::dot) > std::min(a, CostKind::dot) ? b : a;
 }
 

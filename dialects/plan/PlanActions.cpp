@@ -7,6 +7,8 @@
 
 #include "dialects/plan/PlanDialect.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+
 using namespace mlir;
 using namespace partita::plan;
 
@@ -115,8 +117,11 @@ static LogicalResult verifyCollective(Operation *op, FlatSymbolRefAttr name,
   const bool isWhole = kind == CollectiveKind::all_to_all ||
                        kind == (isStart ? CollectiveKind::reduce_scatter
                                         : CollectiveKind::all_gather);
-  const int64_t wanted = collective.getRows() * collective.getPart() *
-                         (isWhole ? collective.getGroupSize() : 1);
+  std::optional<int64_t> product =
+      llvm::checkedMul(collective.getRows(), collective.getPart());
+  if (product && isWhole)
+    product = llvm::checkedMul(*product, collective.getGroupSize());
+  const int64_t wanted = product.value_or(-1); // no tensor has so many
   RankedTensorType held = cast<SlotType>(slot.getType()).getTensor();
   if (held.getNumElements() != wanted ||
       held.getElementType() != collective.getElement())

@@ -19,7 +19,7 @@ class Plan_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
 // Parameters, with their text
 //===----------------------------------------------------------------------===//
 
-/// `[1, 2]`, or `[#plan.view<...>, ...]`
+/// `[1, 2]`, or `[#plan.view<...>, ...]`, where `<...>` is read, too
 class Plan_List<string type> : OptionalArrayRefParameter<type> {
   let parser = "::partita::plan::parseList<" # type # ">($_parser)";
   let printer = "::partita::plan::printList<" # type # ">($_printer, $_self)";
@@ -32,6 +32,7 @@ def Plan_Sizes : ArrayRefParameter<"int64_t"> {
 }
 /// `true`; absent: false
 def Plan_Flag : DefaultValuedParameter<"bool", "false"> {
+  let parser = "::partita::plan::parseFlag($_parser)";
   let printer = "$_printer << ($_self ? \"true\" : \"false\")";
 }
 /// `1.500000e+00`, or its bits where that has no short form
@@ -45,7 +46,7 @@ class Plan_Word<string type, string what> : AttrParameter<"::partita::plan::" # 
   let parser = "::partita::plan::parseWord<::partita::plan::" # type # ">($_parser, \"" # what # "\", ::partita::plan::symbolize" # type # ")";
   let printer = "$_printer << ::partita::plan::stringify" # type # "($_self)";
 }
-/// `#plan.view<...>`, if it is there
+/// `#plan.view<...>`, if it is there; `<...>` is read, too
 def Plan_View : OptionalParameter<"::partita::plan::ViewAttr"> {
   let printer = "$_printer << ::mlir::Attribute($_self)";
 }

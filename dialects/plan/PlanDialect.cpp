@@ -31,8 +31,15 @@ FailureOr<Number> parseNumber(AsmParser &parser) {
   return Number(number.convertToDouble());
 }
 
-/// A list in brackets: numbers, or attributes with their names, such as
-/// `#plan.view<...>`.
+FailureOr<bool> parseFlag(AsmParser &parser) {
+  if (succeeded(parser.parseOptionalKeyword("true")))
+    return true;
+  if (parser.parseKeyword("false"))
+    return failure();
+  return false;
+}
+
+/// A list in brackets, of numbers or attributes.
 template <typename T> FailureOr<SmallVector<T>> parseList(AsmParser &parser) {
   SmallVector<T> values;
   auto parse = [&]() -> LogicalResult {

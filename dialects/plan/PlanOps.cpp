@@ -9,6 +9,7 @@
 #include "dialects/support/Try.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace partita::plan;
@@ -353,7 +354,8 @@ LogicalResult CopyOp::verify() {
 LogicalResult SliceOp::verify() {
   RankedTensorType from = getSource().getType().getTensor(),
                    to = getDestination().getType().getTensor();
-  const int64_t elements = getRows() * getPart(),
+  // Beyond 64 bits: as many as no tensor has.
+  const int64_t elements = llvm::checkedMul(getRows(), getPart()).value_or(-1),
                 devices = ::getGroupSize(*this, getAxes());
   if (from.getElementType() != to.getElementType() ||
       to.getNumElements() != elements ||

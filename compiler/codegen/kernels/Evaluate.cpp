@@ -126,7 +126,8 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
   auto leafType = cast<RankedTensorType>(leaf.tensor.getType());
   // linalg wants an operand to reach to where reading begins, even where there
   // is nothing to read.
-  bool linear = memo.size() == 1 && !llvm::is_contained(sizes, 0);
+  const bool isOutermost = memo.size() == 1;
+  bool linear = isOutermost && !llvm::is_contained(sizes, 0);
   for (auto [index, size] : llvm::zip_equal(kept, leafType.getShape())) {
     linear &= index.expr && isLinear(index.expr);
     // linalg takes a loop that runs over a part of a dimension for a mistake.

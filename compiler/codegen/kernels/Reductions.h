@@ -30,7 +30,8 @@ namespace partita::codegen {
 /// is NaN.
 inline constexpr llvm::StringLiteral kIgnoreNaNAttr = "ignore_nan";
 
-/// The type in which narrow floats are computed with, and summed up: f32.
+/// The type in which elements are computed and summed up: f32 for narrower
+/// floats, else their own.
 mlir::Type getAccumulator(mlir::Type element);
 
 struct Reduction {

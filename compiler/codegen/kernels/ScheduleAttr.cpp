@@ -16,8 +16,8 @@ static constexpr llvm::StringLiteral kRows = "rows", kTiles = "tiles",
                                      kGrain = "grain", kInPlace = "in_place";
 
 /// Nothing if the attribute is not the schedule of the function.
-static std::optional<KernelSchedule> read(func::FuncOp func,
-                                          DictionaryAttr attr) {
+static std::optional<KernelSchedule> readAttr(func::FuncOp func,
+                                              DictionaryAttr attr) {
   KernelSchedule schedule;
   schedule.scalar = func->hasAttr(kReferenceAttr);
   auto rows = attr.getAs<ArrayAttr>(kRows);
@@ -78,7 +78,7 @@ FailureOr<KernelSchedule> readSchedule(func::FuncOp func) {
   auto attr = func->getAttrOfType<DictionaryAttr>(kScheduleAttr);
   if (!attr)
     return func.emitError("the kernel has no schedule: run --lower-clusters");
-  std::optional<KernelSchedule> schedule = read(func, attr);
+  std::optional<KernelSchedule> schedule = readAttr(func, attr);
   if (!schedule)
     return func.emitError("the kernel's schedule is not one of its stages");
   return std::move(*schedule);

@@ -60,7 +60,7 @@ std::vector<std::string> joinNumbered(ArrayRef<std::string> names) {
           std::to_string(number) == parts[at])
         break;
     if (at >= parts.size()) {
-      groups[{name, ""}];
+      groups.try_emplace({name, ""}); // it stays alone
       continue;
     }
     std::string before = llvm::join(ArrayRef(parts).take_front(at), "."),

@@ -46,9 +46,9 @@ public:
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
                 const CostModels &models,
                 const std::vector<std::vector<ClusterTime>> &times,
-                NamedSchedule named, int memoryTry, bool wholeNodes)
+                NamedSchedule asked, int memoryTry, bool wholeNodes)
       : function(function), graph(graph), models(models), times(times),
-        named(std::move(named)), kind(*this->named.kind), memoryTry(memoryTry),
+        asked(std::move(asked)), kind(*this->asked.kind), memoryTry(memoryTry),
         wholeNodes(wholeNodes), builder(function.getContext()),
         phases(function), devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
@@ -367,7 +367,7 @@ private:
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       placeOf.push_back(numberOf[leaders.empty() ? i : leaders[i]]);
     BalanceMemory memory = estimateHeldMemory(
-        graph, phases, placeOf, countHeld(stageCount), named.splitsBackward());
+        graph, phases, placeOf, countHeld(stageCount), asked.splitsBackward());
     int64_t perDevice = std::max<int64_t>(
         1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
     if (memoryTry < kLastMemoryTry)
@@ -385,13 +385,13 @@ private:
     for (int64_t stage = 0; stage < count; ++stage)
       chain.deviceOf.push_back(static_cast<int>(getPlace(stage)));
     chain.microBatches = static_cast<int>(getMicroBatches(count));
-    chain.isSplit = named.splitsBackward();
-    chain.hasLastBackward = chain.isSplit || named.file;
+    chain.isSplit = asked.splitsBackward();
+    chain.hasLastBackward = chain.isSplit || asked.file;
     const schedule::ScheduleProblem problem = schedule::makeProblem(chain);
     schedule::UnitOrders orders;
-    if (!named.file)
+    if (!asked.file)
       orders = kind.order(problem);
-    else if (schedule::orderByFile(problem, *named.file,
+    else if (schedule::orderByFile(problem, *asked.file,
                                    static_cast<int>(count), orders))
       return {one, one, one}; // an error, once the units are there
     return schedule::countHeld(problem, orders);
@@ -621,8 +621,8 @@ private:
   PartitionGraph &graph;
   const CostModels &models;
   const std::vector<std::vector<ClusterTime>> &times;
-  const NamedSchedule named;
-  const schedule::ScheduleKind &kind; // its
+  const NamedSchedule asked;
+  const schedule::ScheduleKind &kind; // the one that is asked for
   const int memoryTry;
   const bool wholeNodes;
   Builder builder;
@@ -653,9 +653,9 @@ struct DistAssignStagesPass
            const ClusterNode &node : graph->nodes)
         of.push_back(node.time);
     }
-    auto named = PARTITA_TRY(getSchedule(function));
+    auto asked = PARTITA_TRY(getSchedule(function));
     PARTITA_TRY(StageAssigner(function, *graph, *models, times,
-                              std::move(named), memoryTry, wholeNodes)
+                              std::move(asked), memoryTry, wholeNodes)
                     .assign());
     graph->writePrices();
     return setAlone(function);

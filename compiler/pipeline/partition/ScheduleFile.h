@@ -43,6 +43,7 @@ struct NamedSchedule {
     return file ? file->isSplit : kind->splitsBackward;
   }
 };
+/// Fails, with a diagnostic, if there is no such kind, or the file is wrong.
 mlir::FailureOr<NamedSchedule> getSchedule(mlir::func::FuncOp function);
 
 /// The micro-batches of a step, if a function says it; else as many as its

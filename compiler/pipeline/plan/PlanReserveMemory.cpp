@@ -51,9 +51,6 @@ public:
         if (std::optional<int64_t> bytes = getPackedBytes(attr, index, slot);
             !bytes || !isParameter(slot))
           readAsItLies(slot);
-        // The same bytes are reordered once for all calls that are alike.
-        // Another call may want another order, and must get it on whatever
-        // device it is.
         else if (packs.insert({slot.getDefiningOp(), attr}).second)
           packed += *bytes;
       }
@@ -141,6 +138,8 @@ private:
   const StateMemory &memory;
   llvm::DenseSet<Operation *> read;
   llvm::StringSet<> readStates;
+  /// The same bytes are reordered once for all calls that are alike. Another
+  /// call may want another order, and must get it on whatever device it is.
   llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
 };
 

@@ -37,12 +37,22 @@ using dist::Phase;
 
 /// Whether keeping a result is cheaper than computing it again.
 bool isCostly(Operation *op) {
-  using nn::CostKind;
   auto costed = dyn_cast<nn::CostOpInterface>(op);
-  return !costed ||
-         llvm::is_contained({CostKind::dot, CostKind::conv, CostKind::attention,
-                             CostKind::recurrent},
-                            costed.getCost().kind);
+  if (!costed)
+    return true;
+  switch (costed.getCost().kind) {
+  case nn::CostKind::dot:
+  case nn::CostKind::conv:
+  case nn::CostKind::attention:
+  case nn::CostKind::recurrent:
+    return true;
+  case nn::CostKind::movement:
+  case nn::CostKind::pointwise:
+  case nn::CostKind::reduction:
+  case nn::CostKind::none:
+    break;
+  }
+  return false;
 }
 
 /// Whether an op computes the same whenever it is computed: it adds to no sum

@@ -36,6 +36,7 @@ OpFoldResult foldWithoutOperand(Operation *op) {
       .Case<AttentionOp, ExpertOuterOp>([](auto product) {
         return getNeutralTensor(ReduceKind::sum, product.getType());
       })
+      // Every window of a WindowArgMaxOp has elements.
       .Case([](ReductionOpInterface reduction) {
         return getNeutralTensor(reduction.getReduceKind(),
                                 getTensorType(reduction->getResult(0)));

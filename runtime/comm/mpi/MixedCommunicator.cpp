@@ -35,14 +35,14 @@ MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
     if (local)
       here.push_back(channel);
   }
-  made->local_groups = collectives;
-  for (CollectiveInfo &info : made->local_groups)
+  made->local_collectives = collectives;
+  for (CollectiveInfo &info : made->local_collectives)
     std::erase_if(info.groups, [&](const std::vector<int> &group) {
       return !std::all_of(group.begin(), group.end(), isHere);
     });
   made->within = std::make_unique<LocalCommunicator>(
       here, micro_batches, patience.timeout_s + mpi::kNeighbourSlack, spin,
-      made->local_groups);
+      made->local_collectives);
   return made;
 }
 
@@ -63,9 +63,9 @@ std::unique_ptr<Receiver> MixedCommunicator::receiver(int channel,
 std::unique_ptr<Participant>
 MixedCommunicator::participant(int collective, int device,
                                const EndMemory &memory) {
-  const bool local = collective >= 0 &&
-                     size_t(collective) < local_groups.size() &&
-                     membership(local_groups[size_t(collective)], device).group;
+  const bool local =
+      collective >= 0 && size_t(collective) < local_collectives.size() &&
+      membership(local_collectives[size_t(collective)], device).group;
   return local ? within->participant(collective, device, memory)
                : between->participant(collective, device, memory);
 }

@@ -58,7 +58,7 @@ private:
   std::shared_ptr<MpiCommunicator> between;
   std::vector<int> local_channels; ///< see localOf
   /// The collectives, of the groups that are all here.
-  std::vector<CollectiveInfo> local_groups;
+  std::vector<CollectiveInfo> local_collectives;
 };
 
 } // namespace partita::runtime

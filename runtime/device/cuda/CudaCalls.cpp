@@ -134,9 +134,9 @@ Status CudaDevice::addEngine(CudaInstance &instance,
   wishes.cache = &dnn->cache;
   for (const CudaInstance::Operand &each : operands)
     wishes.include(alignmentOf(each));
-  auto plan = std::make_unique<Plan>(dnn->api, more...);
-  PARTITA_TRY(plan->make(rule, wishes, cudnn::forDeviceOf(*dnn)));
-  instance.add(std::make_unique<cudnn::EngineTask>(dnn, std::move(plan), what,
+  auto made = std::make_unique<Plan>(dnn->api, more...);
+  PARTITA_TRY(made->make(rule, wishes, cudnn::forDeviceOf(*dnn)));
+  instance.add(std::make_unique<cudnn::EngineTask>(dnn, std::move(made), what,
                                                    workspace),
                operands, label);
   return Status();

@@ -24,12 +24,12 @@ public:
                                            const WeightPointers &weights,
                                            const DeviceOptions &options,
                                            const std::vector<int> &) override {
-    const std::string name =
+    const std::string before =
         std::string(text(at(plan.devices(), index).name())) + ": ";
-    auto used = PARTITA_TRY(within(name, load(gpuOf(plan, index, options))));
+    auto used = PARTITA_TRY(within(before, load(gpuOf(plan, index, options))));
     auto made = std::make_unique<CudaDevice>(plan, index, weights, used.gpu,
                                              used.kernels, options, libraries);
-    PARTITA_TRY(within(name, made->make(options)));
+    PARTITA_TRY(within(before, made->make(options)));
     return std::unique_ptr<Device>(std::move(made));
   }
 

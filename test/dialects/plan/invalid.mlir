@@ -115,6 +115,14 @@ plan.program @p0 arena 128 constant 0 {
 // -----
 
 plan.program @p0 arena 128 constant 0 {
+  // slot C5
+  // expected-error @+1 {{(C5) has -1 lanes}}
+  %a = plan.slot arena span sum at 0 lanes -1 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
   %f = plan.frame bytes 64 copies [0, 64]
   %a = plan.slot frame %f span sum at 0 lanes 2 : !plan.slot<tensor<1xf32>>
   // slot C5
@@ -492,6 +500,19 @@ plan.program @p0 arena 128 constant 0 {
     // slice C1
     // expected-error @+1 {{(C1) makes 2 rows of 2 elements, 'tensor<8xf32>', of 'tensor<8xf32>' over 2 devices}}
     plan.slice %a to %b rows 2 part 2 axes [0] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
+  }
+}
+
+// -----
+
+plan.axis "tensor" size 2
+plan.program @p0 arena 128 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  %b = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+    // slice C1: the product is beyond 64 bits; its low ones are 8
+    // expected-error @+1 {{(C1) makes 2305843009213693953 rows of 8 elements}}
+    plan.slice %a to %b rows 2305843009213693953 part 8 axes [0] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
   }
 }
 

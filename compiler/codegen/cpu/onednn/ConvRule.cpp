@@ -146,7 +146,8 @@ SmallVector<int64_t> getOrder(const StridedView &image) {
 }
 
 /// Takes two operands of a derivative, with nothing behind it. Images have
-/// their channels last, as the first operand has, and become [N, C, spatial..].
+/// their channels last. The first operand, an image, becomes [N, C, spatial..];
+/// the callers turn the other one.
 template <typename Op>
 bool matchDerivative(CallMatcher &call, Op conv, Value first, Value second) {
   std::optional<StridedView> left = call.operand(first),

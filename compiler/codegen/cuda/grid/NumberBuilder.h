@@ -59,8 +59,7 @@ public:
   Value isEqual(Value x, Value y) { return compare(Predicate::eq, x, y); }
   Value isBelow(Value x, Value y) { return compare(Predicate::ult, x, y); }
 
-  /// What `emit` builds is done where the condition holds, or for each index
-  /// from `begin` on.
+  /// What `emit` builds is done where the condition holds.
   template <typename Fn> void when(Value condition, Fn emit) {
     auto branch =
         mlir::scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
@@ -68,6 +67,7 @@ public:
     setInsertionPoint(branch.thenBlock()->getTerminator());
     emit();
   }
+  /// What `emit` builds is done for each index of [begin, end), `step` apart.
   template <typename Fn>
   void loop(Value begin, Value end, int64_t step, Fn emit) {
     auto op = mlir::scf::ForOp::create(*this, begin, end, index(step));

@@ -19,6 +19,7 @@ namespace partita::codegen::cuda {
 /// LLVM's numbers of the address spaces.
 inline constexpr int64_t kGlobalSpace = 1, kSharedSpace = 3;
 
+/// Builds with the builder that is given beside it.
 using CombineFn = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
 
 /// The value of another thread of the warp: the one whose number differs in one
