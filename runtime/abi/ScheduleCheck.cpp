@@ -614,7 +614,8 @@ private:
            std::to_string(program.arena_bytes) + " bytes";
   }
 
-  /// All bytes of a slot, as an action uses them; an error if it has others.
+  /// All bytes of a slot, as an action uses them; an error if they lie
+  /// outside of what the slot may use.
   std::string useWhole(int index, int slot, int micro_batch, Use &use) const {
     const CheckedUse whole{slot, 0, slots[slot].bytes};
     const int64_t address = addressOf(slot, micro_batch);

@@ -55,11 +55,15 @@ public:
 
   void skipEmptyLines() {
     while (!text.empty()) {
-      size_t end = std::min(text.find_first_not_of(" \t\r"), text.size());
-      if (end < text.size() && text[end] != '\n')
+      const size_t end = text.find_first_not_of(" \t\r");
+      if (end == std::string_view::npos) {
+        text = {};
         return;
-      lines += end < text.size();
-      text.remove_prefix(std::min(end + 1, text.size()));
+      }
+      if (text[end] != '\n')
+        return;
+      ++lines;
+      text.remove_prefix(end + 1);
     }
   }
 

@@ -15,7 +15,6 @@
 
 #include "runtime/data/Dataset.h"
 
-#include <optional>
 #include <span>
 #include <string_view>
 

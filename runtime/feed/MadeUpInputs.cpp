@@ -50,6 +50,7 @@ void writeRandom(abi::DType dtype, uint64_t random, uint8_t *element) {
   default:
     break;
   }
+  // Floats of 8 and 16 bits, but for those without NaN; of others one bit.
   const runtime::ElementType &type = runtime::elementType(dtype);
   const bool isSmallFloat =
       type.isFloat() && type.specials != runtime::Specials::none;

@@ -7,6 +7,7 @@
 
 #include "runtime/feed/PlanStreams.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/StateParts.h"
 

@@ -65,7 +65,8 @@ Status wrongCount(const Tensor &tensor, int64_t expected, int64_t found,
   return Status::error(text);
 }
 
-/// `raw`: the bytes of the elements, of which one may hold several.
+/// `raw`: the bytes of the elements, of which one may hold several. `what`:
+/// what messages call them.
 Status fillFromRaw(const std::string &raw, Tensor &tensor, const char *what) {
   const int64_t each = perByte(tensor.dtype());
   const int64_t needed =
@@ -73,9 +74,10 @@ Status fillFromRaw(const std::string &raw, Tensor &tensor, const char *what) {
   if (int64_t(raw.size()) != needed)
     return wrongCount(tensor, needed, int64_t(raw.size()), what);
   const auto *bytes = reinterpret_cast<const uint8_t *>(raw.data());
-  for (int64_t i = 0; each > 1 && i < tensor.elements(); ++i)
-    tensor.mutableData()[i] = unpack(tensor.dtype(), bytes, i);
-  if (each == 1 && needed > 0)
+  if (each > 1)
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      tensor.mutableData()[i] = unpack(tensor.dtype(), bytes, i);
+  else if (needed > 0)
     std::memcpy(tensor.mutableData(), bytes, size_t(needed));
   return Status();
 }

@@ -156,8 +156,10 @@ Status Executor::prepare() {
 void Executor::prepareSequences() {
   if (plan.sequences() > 1)
     stride = sequenceStride(plan, program);
+  if (device->isHost())
+    return;
   for (const abi::Slot &slot : each(program.slots()))
-    if (!device->isHost() && slot.space() == abi::Space::state &&
+    if (slot.space() == abi::Space::state &&
         at(plan.states(), slot.offset()).role() == abi::StateRole::carried)
       zeros.resize(std::max(zeros.size(), static_cast<size_t>(slot.bytes())));
 }

@@ -45,6 +45,8 @@ namespace partita::runtime {
 
 class Artifact;
 
+/// Options of a session, beside those of its devices.
+///
 /// To keep NaN in all ops (`keep_nan`) is what the model's definition requires.
 /// Without this option a step is computed by faster code, which drops NaN in
 /// some ops. If a step meets NaN there, it is computed again, and the session

@@ -41,6 +41,7 @@ public:
   virtual int rmdir(const char *path);
 };
 
+/// Those of the system; a test gives others.
 inline DiskCalls systemCalls;
 
 /// "cannot WHAT 'PATH': the reason in errno".

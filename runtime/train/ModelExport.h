@@ -29,7 +29,8 @@ struct ModelPart {
   std::string file; ///< empty: the model itself; else a file of external data,
                     ///< relative to the model's folder
   uint64_t bytes = 0;
-  /// contentHash of the whole file; none: nobody knows what it was.
+  /// contentHash of the whole file; none: nobody knows what it was, and any
+  /// file is taken.
   std::optional<uint64_t> hash;
 };
 

@@ -179,6 +179,8 @@ Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
   try {
     Reader::read(json, file);
     return file;
+  } catch (const std::bad_alloc &) {
+    throw; // says nothing of the file
   } catch (const std::exception &) {
     return Status::error("is not as a training wrote it" +
                          std::string(kMakeAgain));

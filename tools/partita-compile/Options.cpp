@@ -78,7 +78,7 @@ static bool splitPair(const std::string &pair, std::string &name,
 }
 
 static bool parseSize(llvm::StringRef text, int64_t &size) {
-  return !text.getAsInteger(10, size) && size >= 0;
+  return cli::parseNumber<int64_t>(text, 0, size);
 }
 
 /// Parses "8", "8,64,512" or "8..512"; the last is 8, 16, 32 and so on.

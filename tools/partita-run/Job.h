@@ -90,7 +90,7 @@ public:
   [[noreturn]] void abandon(const runtime::Status &status) override {
     fail(status);
   }
-  /// The same if it is an error; otherwise returns the value.
+  /// Ends all processes, as `fail`, if it is an error; else gives the value.
   void require(const runtime::Status &status) {
     if (!status.ok())
       fail(status);
@@ -129,6 +129,7 @@ public:
   /// are copied as bytes.
   template <typename T>
   std::vector<std::vector<T>> gather(std::span<const T> elements) {
+    static_assert(std::is_trivially_copyable_v<T>);
     std::vector<std::vector<T>> all;
     for (const std::vector<uint8_t> &bytes :
          gatherBytes({reinterpret_cast<const uint8_t *>(elements.data()),

@@ -146,6 +146,7 @@ LogicalResult GraphImport::importNodes(
   };
   NodeList sorted = PARTITA_TRY(sortNodes(nodes, loc, isGiven, isOuter));
   scope.nodes = &sorted;
+  llvm::scope_exit forget([&] { scope.nodes = nullptr; });
   for (const onnx::NodeProto *node : sorted)
     PARTITA_TRY(importNode(*node, scope));
   return success();
@@ -264,8 +265,8 @@ LogicalResult GraphImport::importByTable(Call call) {
     return emitError(loc) << node.op_type() << ": input 0 is missing";
   SmallVector<ModelValue> operands(inputs);
   foldSmallWeights(operands);
-  call.inputs = operands;
-  NodeImport import(node, opset, operands, loc, b, *this);
+  call.inputs = operands; // `inputs` are these from here on
+  NodeImport import(node, opset, inputs, loc, b, *this);
   llvm::scope_exit restore([&, outer = current] { current = outer; });
   current = &call;
   if (failed(op.function(import)))
@@ -321,6 +322,7 @@ GraphImport::importBody(const onnx::GraphProto &body,
   return results;
 }
 
+/// Of a node whose op has a schema.
 LogicalResult GraphImport::expandBody(const onnx::FunctionProto &body) {
   return expand(*current, body);
 }
@@ -380,8 +382,8 @@ LogicalResult GraphImport::expand(const Call &call,
   scope.isAgain = outer.isAgain;
   scope.opsets = getOpsets(function.opset_import());
   // A definition that is silent about a domain means the caller's version.
-  for (const auto &opset : outer.opsets)
-    scope.opsets.try_emplace(opset.first(), opset.second);
+  for (const auto &each : outer.opsets)
+    scope.opsets.try_emplace(each.first(), each.second);
   scope.module = getModuleScope(node, outer.module);
   const bool isLocal = !op.schema;
   if (isLocal && !outer.location)

@@ -48,7 +48,7 @@ Value fromBoolean(NodeImport &n, Value x) {
   Type byte = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
   return n.elementOf(x).isInteger(1) ? n.cast(x, byte) : x;
 }
-Value toBoolean(NodeImport &n, Value x) {
+Value toInputType(NodeImport &n, Value x) {
   return n.cast(x, n.elementOf(n.input(0)));
 }
 
@@ -114,14 +114,14 @@ const OpRow reductionOps[] = {
      importReduce<nn::ReduceKind::sum, same, inFloat<nn::LogOp>>},
     {"ReduceLogSumExp", 1, 28, importReduceLogSumExp},
     {"ReduceMax", 1, 20,
-     importReduce<nn::ReduceKind::max, fromBoolean, toBoolean>},
+     importReduce<nn::ReduceKind::max, fromBoolean, toInputType>},
     {"ReduceMean", 1, 18, importReduceMean},
     {"ReduceMin", 1, 20,
-     importReduce<nn::ReduceKind::min, fromBoolean, toBoolean>},
+     importReduce<nn::ReduceKind::min, fromBoolean, toInputType>},
     {"ReduceProd", 1, 18,
-     importReduce<nn::ReduceKind::prod, fromBoolean, toBoolean>},
+     importReduce<nn::ReduceKind::prod, fromBoolean, toInputType>},
     {"ReduceSum", 1, 13,
-     importReduce<nn::ReduceKind::sum, fromBoolean, toBoolean, 13>},
+     importReduce<nn::ReduceKind::sum, fromBoolean, toInputType, 13>},
     {"ReduceSumSquare", 1, 18, importReduce<nn::ReduceKind::sum, square>},
 };
 

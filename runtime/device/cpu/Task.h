@@ -24,6 +24,7 @@ class AddressPlace {
 public:
   template <typename T> AddressPlace(T **pointer) : pointer(pointer) {}
   AddressPlace(dnnl_memory_t memory) : memory(memory) {}
+  AddressPlace(dnnl_memory_t *) = delete; ///< the object is meant
 
   uint8_t *get() const;
   void set(uint8_t *address) const;

@@ -250,6 +250,7 @@ void OnednnContext::beginCall(int64_t packed_room, int64_t workspace_room) {
   call_room = packed_room;
   call_workspace = room.workspace - room.largest + workspace_room;
   call_packs.clear();
+  refused = 0;
 }
 
 Expected<float *>
