@@ -214,7 +214,7 @@ class Training:
         self.token = f"{os.getpid()}.training.{next(TOKENS)}"
         environment = mpi_environment(PARTITA_TEST_RUN=self.token)
         before = {path.name for path in folder.glob("step-*")}
-        command = ["mpirun", "--oversubscribe", "-n", ranks, BIN / "partita-run", artifact, "--train", *data, "--seed", 3, "-t", 1, "--steps", steps, "--checkpoint", folder, "--checkpoint-every", 20, "--timeout", 3, *flags]
+        command = ["mpirun", "--oversubscribe", "-n", ranks, BIN / "partita-run", artifact, "--train", *data, "--seed", 3, "-t", 1, "--steps", steps, "--checkpoint", folder, "--checkpoint-every", 20, "--timeout", 10, *flags]
         self.process = subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while not {path.name for path in folder.glob("step-*")} - before:
@@ -298,7 +298,7 @@ def check_lost(work):
             named = f"(no answer from process {rank})" in text
             if status == 0 or named:
                 break
-        if status == 0 or not named or seconds > 15:
+        if status == 0 or not named or seconds > 40:
             raise Failure(f"{what}: exit status {status} after {seconds:.1f} s:\n{text}")
         check_end(work, artifact, data, alone, folder, what, (0, 3, 2)[number % 3])
         print(f"{what}: ended after {seconds:.1f} s, and went on")
@@ -316,7 +316,7 @@ def check_killed(work):
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.kill(noise.choice(list(alive.values())), signal.SIGKILL)
         status, seconds, text = training.end()
-        if seconds > 15 or status == 0:
+        if seconds > 40 or status == 0:
             raise Failure(f"kill {number}: exit status {status} after {seconds:.1f} s:\n{text}")
         if last_step(folder) > LONG:
             check_end(work, artifact, data, alone, folder, f"kill {number}", 0)

@@ -41,7 +41,7 @@ strike() {
     mpirun --allow-run-as-root --oversubscribe -n $n sh -c '
     echo $$ >"$0/pid.$OMPI_COMM_WORLD_RANK"
     exec "$@"' "$OUT" "$RUN" "$ART/$artifact.partita" --benchmark \
-    --runs 10000000 --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr" &
+    --runs 10000000 --timeout 10 >"$OUT/stdout" 2>"$OUT/stderr" &
   job=$!
   waited=0
   while [ "$(ls "$OUT" | grep -c '^pid')" -lt $n ]; do
@@ -65,7 +65,7 @@ strike() {
   status=$?
   took=$(($(date +%s) - begin))
   [ $status -ne 0 ] || fail "the job ended well after SIG$signal"
-  [ $took -le 15 ] || fail "the job took $took s to end"
+  [ $took -le 40 ] || fail "the job took $took s to end"
   for k in $(seq 0 $((n - 1))); do
     waited=0
     while kill -0 "$(cat "$OUT/pid.$k")" 2>/dev/null; do
@@ -81,14 +81,14 @@ second_stands_still() {
   strike STOP 1
   [ $status -eq 1 ] || fail "exit status $status, not 1"
   grep 'process 0' "$OUT/stderr" |
-    grep -qE "(cpu:1|process 1).*: nothing happened within 3 s" ||
+    grep -qE "(cpu:1|process 1).*: nothing happened within 10 s" ||
     fail "process 0 does not say that it waits for 1"
 }
 first_stands_still() {
   strike STOP 0
   [ $status -eq 1 ] || fail "exit status $status, not 1"
   grep 'process 1' "$OUT/stderr" |
-    grep -qE "(cpu:0|process 0).*: nothing happened within 3 s" ||
+    grep -qE "(cpu:0|process 0).*: nothing happened within 10 s" ||
     fail "process 1 does not say that it waits for 0"
 }
 
@@ -123,7 +123,7 @@ second_of_two_devices_stands_still() {
   strike STOP 1 2 slow4
   [ $status -eq 1 ] || fail "exit status $status, not 1"
   grep 'process 0' "$OUT/stderr" |
-    grep "nothing happened within 3 s" |
+    grep "nothing happened within 10 s" |
     grep -qE "of process 1|waits for process 1" ||
     fail "process 0 does not say that it waits for process 1"
 }
@@ -136,7 +136,7 @@ first_of_two_devices_dies() {
 third_stands_still() {
   strike STOP 2 3 slow4
   [ $status -eq 1 ] || fail "exit status $status, not 1"
-  grep "nothing happened within 3 s" "$OUT/stderr" |
+  grep "nothing happened within 10 s" "$OUT/stderr" |
     grep -q "no answer from process 2" || fail "nobody names process 2"
 }
 second_of_three_dies() {
